@@ -23,28 +23,35 @@ var core = []string{"fusefs", "fusefs/flock", "fusefs/inotify", "fusefs/transpor
 
 // allowedInRooms says what each room below cmd/jvsfs/internal may import of the others, and of the core.
 // A room that asks for more is either the wrong place for what asks, or an arrow to be argued for.
+// The parts of the daemon, below its room, know nothing of the daemon, and little of each other.
 var allowedInRooms = map[string]string{
 	"human": "",
 
-	"fenceagent": "",
-	"metrics":    "",
-	"changes":    "",
-	"rules":      "human gate/layout gate/lockfile mountcfg",
-	"learn":      "human gate/process",
-	"finding":    "human",
-	"api":        "human gate gate/layout gate/tenure lease lease/record",
-	"host":       "human api gate gate/layout gate/process gate/tenure lease",
-	"lockdir":    "human finding api host lease lease/record lease/repair",
-	"place":      "human api host lockdir gate/layout gate/lockfile lease lease/audit lease/record",
-	"client":     "api host place fusefs gate/process",
+	"fenceagent":            "",
+	"metrics":               "",
+	"changes":               "",
+	"rules":                 "human gate/layout gate/lockfile mountcfg",
+	"learn":                 "human gate/process",
+	"finding":               "human",
+	"api":                   "human gate gate/layout gate/tenure lease lease/record",
+	"host":                  "human api gate gate/layout gate/process gate/tenure lease",
+	"lockdir":               "human finding api host lease lease/record lease/repair",
+	"place":                 "human api host lockdir gate/layout gate/lockfile lease lease/audit lease/record",
+	"client":                "api host place fusefs gate/process",
 	"lockop":     "human fenceagent api host place gate gate/process gate/wait lease lease/audit lease/record mountcfg",
-	"recovery":   "api host place client lease",
-	"daemon":     "human metrics fenceagent finding api host lockdir place client lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/process gate/tenure lease lease/audit lease/record mountcfg",
-	"doctor":     "human finding api host lockdir place client recovery rules fusefs fusefs/transport gate gate/layout gate/process lease lease/record mountcfg",
-	"top":        "human api host client gate gate/tenure lease",
-	"mcp":        "human api host client gate gate/process lease",
-	"exporter":   "metrics api host client",
-	"sibling":    "api",
+	"recovery":              "api host place client lease",
+	"daemon":                "daemon/background daemon/guardian daemon/batch daemon/journal daemon/logging daemon/servicemanager human metrics fenceagent finding api host lockdir place client lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/process gate/tenure lease lease/audit lease/record mountcfg",
+	"daemon/background":     "api host fenceagent daemon/logging mountcfg",
+	"daemon/batch":          "",
+	"daemon/guardian":       "api host fenceagent",
+	"daemon/journal":        "api host lease lease/record",
+	"daemon/logging":        "daemon/batch human api host mountcfg",
+	"daemon/servicemanager": "human",
+	"doctor":                "human finding api host lockdir place client recovery rules fusefs fusefs/transport gate gate/layout gate/process lease lease/record mountcfg",
+	"top":                   "human api host client gate gate/tenure lease",
+	"mcp":                   "human api host client gate gate/process lease",
+	"exporter":              "metrics api host client",
+	"sibling":               "api",
 
 	// What families of commands share, then the families, then the root, which alone knows all of them.
 	"cli/console":  "human api",
@@ -73,7 +80,7 @@ var allowedInRooms = map[string]string{
 
 	"cli": "human rules api host place client lockop daemon sibling cli/agents cli/audit cli/child cli/config cli/console cli/docs cli/doctor cli/exec cli/explain cli/exporter cli/fencecheck cli/layout cli/lock cli/mount cli/quiesce cli/rules cli/run cli/status cli/usage lease lease/record mountcfg",
 
-	testRoom: "finding lease/record",
+	testRoom:                 "finding lease/record",
 }
 
 const insideOf = "cmd/jvsfs/internal/"

@@ -128,9 +128,9 @@ var goOnMutations = slices.Concat(
 		Old: "			if l.Covers(token) && l.Kind.Final() {\n", New: "			if l.Token == token && l.Kind.Final() {\n",
 		Tests: []string{"TestAwaitLossIgnoresOtherTokensAndFailedRenewals"}, Hangs: true,
 	}),
-	in("cmd/jvsfs/internal/daemon/journal.go", mutation{
+	in("cmd/jvsfs/internal/daemon/journal/journal.go", mutation{
 		Rule: 16, What: "the next daemon keeps a holder out that went on",
-		Old: "func(r revokedHolder) bool { return g.Covers(r.Token) }", New: "func(r revokedHolder) bool { return false }",
+		Old: "func(r RevokedHolder) bool { return g.Covers(r.Token) }", New: "func(r RevokedHolder) bool { return false }",
 		Tests: []string{"TestJournalKnowsWhoGoesOnAfterAPause"},
 	}),
 )

@@ -6,7 +6,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/usage"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/guardian"
 )
 
 func newProbe() *cobra.Command {
@@ -19,6 +19,6 @@ func newProbe() *cobra.Command {
 func newGuardian() *cobra.Command {
 	return &cobra.Command{
 		Use: api.GuardianName, Hidden: true, Args: usage.Args(cobra.NoArgs),
-		RunE: func(*cobra.Command, []string) error { return daemon.Guard() },
+		RunE: func(*cobra.Command, []string) error { return guardian.Guard() },
 	}
 }

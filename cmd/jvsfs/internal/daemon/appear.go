@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/fusefs"
@@ -37,7 +38,7 @@ func (d *succession) appear(ctx context.Context) error {
 // not be detached, it is left there as a dead mount: taking it away would leave the directory with no fence.
 // The next recovery continues the leases that it has adopted.
 func (d *succession) withdraw() error {
-	d.journal.end()
+	d.journal.End()
 	for _, w := range d.registry.all() {
 		w.keeper.Part()
 	}
@@ -105,21 +106,21 @@ func (d *succession) restore(r *recovery.Recovery) {
 		if err != nil || !recovery.Heir(st, d.place) {
 			continue
 		}
-		left, err := readJournal(host.DeviceOf(m))
+		left, err := journal.Read(host.DeviceOf(m))
 		if err != nil {
 			d.log.Warn("the leases of the dead mount run out", zap.Error(err))
 			continue
 		}
 		if now := d.storeMounts(); left.Store != now { // see ErrStoreReturned
 			d.log.Warn("the leases of the dead mount do not go on: the store was mounted again since, or that cannot be told (an older release, another mount namespace)", zap.Int("leases", len(left.Held)))
-			left = left.expired()
+			left = left.Expired()
 		}
-		d.journal.restore(left)
+		d.journal.Restore(left)
 	}
 }
 
 // restoreRevoked keeps the holders out who had lost a lease by expiry or theft.
-func (d *succession) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
+func (d *succession) restoreRevoked(all map[lease.WorktreeID][]journal.RevokedHolder) {
 	for id, list := range all {
 		w, err := d.registry.get(id)
 		if err != nil {
@@ -134,7 +135,7 @@ func (d *succession) restoreRevoked(all map[lease.WorktreeID][]revokedHolder) {
 
 // adoptAll continues the leases that were held.
 func (d *succession) adoptAll(ctx context.Context) {
-	left := d.journal.entries()
+	left := d.journal.Entries()
 	d.restoreRevoked(left.Revoked)
 	for id, b := range left.Held {
 		w, err := d.registry.get(id)

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
@@ -43,7 +44,7 @@ func TestRecoveryOnAnOldKernelCoversTheDeadMount(t *testing.T) {
 	infos, err := testkit.MountsOn(dir)
 	require.NoError(t, err)
 	fs := &oldKernel{}
-	d := &succession{mount: &mount{fs: fs, log: zap.NewNop(), journal: newJournal(zap.NewNop())}, recovery: &recovery.Recovery{Point: dir, Dead: infos}}
+	d := &succession{mount: &mount{fs: fs, log: zap.NewNop(), journal: journal.New(zap.NewNop())}, recovery: &recovery.Recovery{Point: dir, Dead: infos}}
 	require.NoError(t, d.appear(t.Context()))
 	require.Equal(t, []int{infos[0].ID}, fs.over)
 	after, err := testkit.MountsOn(dir)

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/batch"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/audit"
@@ -124,21 +125,11 @@ func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 
 // run writes until ctx ends, and then writes the rest. While nothing is counted it does not wake.
 func (r *refusals) run(ctx context.Context) {
-	var due <-chan time.Time
-	for {
-		select {
-		case <-r.wake:
-			r.flush(func(c *refusalCount) bool { return !c.known })
-			due = afterFirst(due, refusalInterval)
-		case <-due:
-			due = nil
-			r.flush(func(*refusalCount) bool { return true })
-		case <-ctx.Done():
-			r.flush(func(*refusalCount) bool { return true })
-			return
-		}
-	}
+	batch.Run(ctx, r.wake, refusalInterval, func() { r.flush(func(c *refusalCount) bool { return !c.known }) }, r.flushAll)
 }
+
+// flushAll writes all that is counted.
+func (r *refusals) flushAll() { r.flush(func(*refusalCount) bool { return true }) }
 
 func (r *refusals) flush(due func(*refusalCount) bool) {
 	for _, rec := range r.take(due) {

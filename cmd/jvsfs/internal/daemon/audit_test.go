@@ -10,6 +10,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/testkit"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/audit"
@@ -75,4 +76,13 @@ func TestRefusalsOfManyKindsAreBounded(t *testing.T) {
 		sum += l.Details["count"].(uint64)
 	}
 	require.EqualValues(t, refusalKinds+extra, sum)
+}
+
+func TestKnownRefusalsAreWrittenAPeriodAfterTheFirst(t *testing.T) {
+	testkit.WrittenAPeriodAfterTheFirst(t, refusalInterval, func(written func()) (func(context.Context), func()) {
+		r := newRefusals(func(audit.Record) error { written(); return nil }, zap.NewNop())
+		kind := refusalKind{worktree: "w"}
+		r.seen[kind] = &refusalCount{known: true}
+		return r.run, func() { r.count(kind, func(*refusalCount) {}) }
+	})
 }

@@ -12,6 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/guardian"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
@@ -82,8 +86,8 @@ type Daemon struct {
 // Outside is where a daemon reports: its log and its service manager.
 type Outside struct {
 	Log        *zap.Logger
-	Suppressed *Suppressed // log lines that were left out; nil counts nothing
-	Service    *service    // nil: no service manager is told
+	Suppressed *logging.Suppressed     // log lines that were left out; nil counts nothing
+	Service    *servicemanager.Service // nil: no service manager is told
 
 	Replaced *lockfile.Rules // of the daemon that is to be replaced; nil: none is
 
@@ -96,9 +100,9 @@ type Outside struct {
 func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	log := out.Log
 	if out.Service == nil {
-		out.Service = &service{}
+		out.Service = &servicemanager.Service{}
 	}
-	out.Service.log = log
+	out.Service.LogTo(log)
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, authorities: out.Authorities, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
 		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(), agentRuns: make(chan struct{}, 1), asks: make(storeAsks, mostStoreAsks), cutClients: new(lease.CutClients),
@@ -121,7 +125,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.registry = newRegistry(log, d.newWorktree)
-	d.journal = newJournal(log)
+	d.journal = journal.New(log)
 	d.trail.refused = newRefusals(func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, log)
 	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
 	d.trail.history.fresh = d.events.tellRefusal
@@ -231,7 +235,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	}
 	told := &leaseEvents{ring: d.events, id: id}
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
-	fence := announcingFence{toldFence{journaledFence{guard, d.journal, id}, told}, w.events}
+	fence := announcingFence{toldFence{d.journal.Fenced(guard, id), told}, w.events}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
@@ -281,7 +285,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.log.Warn("no guardian", zap.Error(err))
 	} else {
 		up := make(chan struct{})
-		all.Go(func() { runGuardian(serving, abort, d.log, up) })
+		all.Go(func() { guardian.Run(serving, abort, d.log, up) })
 		<-up
 	}
 	err = d.succession.appear(ctx)
@@ -295,7 +299,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	}
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
-	d.service.tell("READY=1", statusLine("serving %s at %s", d.place.Root, d.mountpoint()))
+	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
 	all.Go(func() { d.takeBack(serving) })
 	all.Go(func() { d.returning.run(serving) })
@@ -325,7 +329,7 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 		all.Go(func() { d.succession.lend(serving) })
 	}
 	all.Go(func() { d.trail.refused.run(serving) })
-	all.Go(func() { d.meter.suppressed.run(serving, d.log) })
+	all.Go(func() { d.meter.suppressed.Run(serving, d.log) })
 	d.meter.metrics.open()
 	all.Go(func() { d.meter.metrics.run(serving) })
 }
@@ -339,18 +343,18 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 		if d.unmounting.cutOff() {
 			return errors.Join(errCutOff, d.registry.close())
 		}
-		d.journal.end() // its name may be another mount's by now
+		d.journal.End() // its name may be another mount's by now
 		d.log.Info("unmounted")
 	case <-d.returning.again:
 		if err := d.unmounting.endForStore(); err != nil {
-			d.service.tell(statusLine("%v", err))
+			d.service.Tell(servicemanager.Status("%v", err))
 			return err
 		}
 	case <-ctx.Done():
-		d.drained = d.service.draining("unmounting " + d.mountpoint())
+		d.drained = d.service.Draining("unmounting " + d.mountpoint())
 		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(abort))
 	}
-	d.drained = d.service.draining("unmounted; releasing")
+	d.drained = d.service.Draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
 	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(abort))
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
@@ -94,6 +95,6 @@ func (d *unmounting) endBySignal() error {
 	err := d.registry.close()
 	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
 		zap.String("mountpoint", d.mountpoint()), zap.Error(err))
-	d.service.tell(statusLine("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.mountpoint()))
+	d.service.Tell(servicemanager.Status("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.mountpoint()))
 	return errors.Join(err, d.fs.Abort())
 }

@@ -201,7 +201,7 @@ func (d *leaseOps) try(ctx context.Context, w *worktree, s *session, req lockop.
 	if err == nil {
 		d.giveBackUnheard(ctx, w, s, grant, held && !before.Holder.Auto && before.Covers(grant.Token))
 		w.guard.Admit(h)
-		d.journal.admit(w.id, h)
+		d.journal.Admit(w.id, h)
 	}
 	return grant, err
 }

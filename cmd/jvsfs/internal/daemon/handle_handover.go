@@ -57,7 +57,7 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 		return api.Response{}, err
 	}
 	w.guard.Admit(h)
-	d.journal.admit(w.id, h)
+	d.journal.Admit(w.id, h)
 	return d.handedOver(w, s, old, &grant.Record, note)
 }
 

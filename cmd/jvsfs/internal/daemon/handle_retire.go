@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -183,8 +184,8 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 	for _, w := range d.registry.all() {
 		w.guard.BreakWindow(errors.New("the daemon is being replaced"))
 	}
-	d.journal.end() // the successor removes the file
-	var left journalFile
+	d.journal.End() // the successor removes the file
+	var left journal.File
 	err := d.lendRules(ctx)
 	if err == nil {
 		left, err = d.follow(ctx, by, successor, done)
@@ -215,8 +216,8 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 }
 
 // follow makes the keepers follow the successor, and collects what they hold.
-func (d *succession) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journalFile, error) {
-	left := journalFile{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Saved{}}
+func (d *succession) follow(ctx context.Context, by api.Device, successor host.ProcessState, done <-chan struct{}) (journal.File, error) {
+	left := journal.File{Version: host.StateVersion, Held: map[lease.WorktreeID]lease.Saved{}}
 	var err error
 	left.Daemon, err = host.ThisProcess()
 	for _, w := range d.registry.all() {
@@ -226,7 +227,7 @@ func (d *succession) follow(ctx context.Context, by api.Device, successor host.P
 			left.Held[w.id] = lease.Save(g, lease.SystemClock())
 		}
 	}
-	now := d.journal.entries()
+	now := d.journal.Entries()
 	left.Revoked, left.Instead = now.Revoked, now.Instead // also holders who have lost it until now
 	return left, err
 }
@@ -241,7 +242,7 @@ func leadOf(who host.ProcessState, by api.Device, id lease.WorktreeID, successor
 		default:
 			return lease.Stay(t)
 		}
-		b := ledBy(who, by, successor).Held[id]
+		b := journal.LedBy(who, by, successor).Held[id]
 		return b.Deadline, b.Token == t
 	}
 }
@@ -283,7 +284,7 @@ func (d *succession) stay() {
 	d.registry.shutLatches(false)
 	who, err := host.ThisProcess()
 	if err == nil {
-		err = d.journal.begin(d.device(), who, d.storeMounts())
+		err = d.journal.Begin(d.device(), who, d.storeMounts())
 	}
 	if err != nil {
 		d.log.Warn("journal of leases", zap.Error(err))

@@ -36,7 +36,7 @@ func (d *unmounting) unmount() error {
 		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
 	}
 	// After the unmount, another mount may have the device number, and with it the name.
-	goOn := d.journal.pause()
+	goOn := d.journal.Pause()
 	err = d.fs.Unmount()
 	if err != nil {
 		goOn()
@@ -60,7 +60,7 @@ func (d *unmounting) answerUnmount() (api.Response, error) {
 		err = fmt.Errorf("the mount is away, but its end is not as it should be: %w", err)
 	}
 	d.leaveTree()
-	d.trail.refused.flush(func(*refusalCount) bool { return true }) // after the answer all of them can be found
+	d.trail.refused.flushAll() // after the answer all of them can be found
 	return api.Response{}, err
 }
 

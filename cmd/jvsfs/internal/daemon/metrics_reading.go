@@ -37,7 +37,7 @@ type worktreeReading struct {
 // meters reads every counter. It also looks at lease records, and waits for the lock directory as long as survey does.
 func (d *metering) meters() meterReading {
 	r := meterReading{
-		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.count(), Rules: d.book.Counts(),
+		At: time.Now(), Enforce: string(d.mode.status().Enforce), Waiting: d.mode.Waiting(), Stats: d.fs.Stats(), Timings: d.fs.Timings(), Suppressed: d.suppressed.Count(), Rules: d.book.Counts(),
 	}
 	if d.authority != nil {
 		c := d.authority.Counts()

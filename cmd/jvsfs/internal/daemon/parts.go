@@ -10,6 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
@@ -33,7 +36,7 @@ type mount struct {
 	rules   *lockfile.Rules // of other programs' lock files; nil for none
 	log     *zap.Logger
 	since   time.Time
-	service *service
+	service *servicemanager.Service
 	off     <-chan struct{} // closed when nobody wants the mount any more
 	forRuns bool            // it was made for runs, and goes with the last of them
 	joins   bool            // it replaces a daemon that has rules for lock files
@@ -55,7 +58,7 @@ type mount struct {
 	resolver  *gate.Resolver
 	exits     *process.ExitWatch
 	registry  *registry
-	journal   *journal
+	journal   *journal.Journal
 	book      *tenure.Book  // of the locks of other programs; nil without rules
 	ruleTrail *ruleTrail    // with book
 	tenures   *host.Tenures // what a daemon after this one needs of it
@@ -102,7 +105,7 @@ type refusalTrail struct {
 // metering counts, and serves the counts (metrics_*.go, counts.go).
 type metering struct {
 	*mount
-	suppressed *Suppressed // log lines that were left out; nil counts nothing
+	suppressed *logging.Suppressed // log lines that were left out; nil counts nothing
 	counts     *daemonCounts
 	gathers    metrics.Source // of all metrics, for the server and the control socket
 	metrics    *metricsServer // nil: not asked for

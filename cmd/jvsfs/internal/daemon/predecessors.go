@@ -3,11 +3,11 @@ package daemon
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
@@ -18,32 +18,9 @@ import (
 
 // succeed notes whom this daemon leads from now on: the one that it replaces, and those that follow that one. Call it before the old
 // daemon's journal is removed.
-func (d *succession) succeed(left journalFile) {
+func (d *succession) succeed(left journal.File) {
 	instead := slices.DeleteFunc(append([]host.ProcessState{left.Daemon}, left.Instead...), func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
-	d.journal.change(func(f *journalFile) { f.Instead = instead })
-}
-
-// ledBy is the journal of the daemon that leads the process who, which successor has replaced at the mount by. It is empty if there is none.
-func ledBy(who host.ProcessState, by api.Device, successor host.ProcessState) journalFile {
-	f, err := readJournal(by)
-	if err == nil && f.Daemon == successor {
-		return f.ofLiving()
-	}
-	others, _ := filepath.Glob(filepath.Join(filepath.Dir(host.LeasesPath(by)), "dev-*.leases")) // fails only for a bad pattern
-	for _, path := range others {
-		if f, err := readJournalAt(path); err == nil && slices.Contains(f.Instead, who) && f.Daemon.Liveness() != lease.Gone {
-			return f
-		}
-	}
-	return journalFile{}
-}
-
-// ofLiving is f, or nothing if its daemon has ended.
-func (f journalFile) ofLiving() journalFile {
-	if f.Daemon.Liveness() == lease.Gone {
-		return journalFile{}
-	}
-	return f
+	d.journal.Change(func(f *journal.File) { f.Instead = instead })
 }
 
 // awaitPredecessor waits for the end of the daemons that this one has replaced. After that the holders write
@@ -113,6 +90,6 @@ func (d *succession) predecessors() []host.ProcessState {
 	if d.replaced == nil {
 		return nil
 	}
-	all := append([]host.ProcessState{d.replaced.Daemon}, d.journal.instead()...)
+	all := append([]host.ProcessState{d.replaced.Daemon}, d.journal.Instead()...)
 	return slices.DeleteFunc(all, func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
@@ -24,7 +25,7 @@ import (
 type replacement struct {
 	conn *client.Client // ends the retirement when it ends before the second step
 	last *client.Client // for that step: the socket has no name by then
-	left journalFile
+	left journal.File
 }
 
 // askToRetire takes the first step: from now on the old daemon renews nothing.
@@ -91,13 +92,13 @@ func (d *succession) appearInstead(ctx context.Context) error {
 }
 
 // joinAll opens every lease here, too, and keeps the holders out who had lost one.
-func (d *succession) joinAll(ctx context.Context, left journalFile) error {
+func (d *succession) joinAll(ctx context.Context, left journal.File) error {
 	for id := range left.Held {
 		if _, err := record.ParseWorktreeID(string(id)); err != nil {
 			return err
 		}
 	}
-	d.journal.restore(journalFile{Revoked: left.Revoked})
+	d.journal.Restore(journal.File{Revoked: left.Revoked})
 	d.restoreRevoked(left.Revoked)
 	for id, b := range left.Held {
 		w, err := d.registry.get(id)

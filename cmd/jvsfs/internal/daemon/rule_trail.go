@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/batch"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/audit"
@@ -31,8 +32,11 @@ type ruleCounted struct {
 	rule string
 }
 
-// ruleRecords bounds the memory while the audit chain is slow.
-const ruleRecords = 4096
+const (
+	// ruleRecords bounds the memory while the audit chain is slow.
+	ruleRecords   = 4096
+	trailInterval = time.Minute
+)
 
 func newRuleTrail(worktree lease.WorktreeID, write func(audit.Record) error, log *zap.Logger) *ruleTrail {
 	return &ruleTrail{worktree: worktree, write: write, log: log, wake: make(chan struct{}, 1), counted: map[ruleCounted]uint64{}}
@@ -96,20 +100,7 @@ func (t *ruleTrail) record(e tenure.Event) audit.Record {
 
 // run writes until ctx ends, and then the rest. While nothing happens it does not wake.
 func (t *ruleTrail) run(ctx context.Context) {
-	var due <-chan time.Time
-	for {
-		select {
-		case <-t.wake:
-			t.flush(false)
-			due = afterFirst(due, refusalInterval)
-		case <-due:
-			due = nil
-			t.flush(true)
-		case <-ctx.Done():
-			t.flush(true)
-			return
-		}
-	}
+	batch.Run(ctx, t.wake, trailInterval, func() { t.flush(false) }, func() { t.flush(true) })
 }
 
 func (t *ruleTrail) flush(counts bool) {

@@ -22,9 +22,14 @@ type selfCutRig struct {
 func (r *selfCutRig) Wall() time.Time     { return time.Time{} }
 func (r *selfCutRig) Boot() time.Duration { return r.now }
 
+// quietFence is a fence that does nothing.
+type quietFence struct{ lease.Fence }
+
+func (quietFence) Open(lease.Grant) {}
+
 // slowFence drains for as long as the test says.
 type slowFence struct {
-	fenceLog
+	quietFence
 	drain func()
 }
 

@@ -24,7 +24,7 @@ func (d *mount) leaveState() error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.journal.begin(api.Device{Major: major, Minor: minor}, who, d.storeMounts()), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
+	return errors.Join(d.journal.Begin(api.Device{Major: major, Minor: minor}, who, d.storeMounts()), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
 		Version: host.StateVersion, Mountpoint: d.mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout, Parts: d.place.PartsText(),
 		Config: cfg, Runs: d.forRuns, SourceFS: fsType(d.fs.SourceFD()), LocksFS: fsType(d.locks.FD()), Args: os.Args, Since: d.since, Daemon: who,
 	}))
@@ -69,7 +69,7 @@ func (d *mount) storeMount(o opened) string {
 // forgetState removes the state when the mount has ended in peace. Another mount may have the device number by
 // now.
 func (d *mount) forgetState() error {
-	d.journal.end()
+	d.journal.End()
 	major, minor := d.fs.Device()
 	st, err := host.ReadMountState(api.Device{Major: major, Minor: minor})
 	if errors.Is(err, os.ErrNotExist) || err == nil && st.Daemon.PID != os.Getpid() {

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -216,8 +217,8 @@ func (d *unmounting) endForStore() error {
 	}
 	d.forNext = true
 	d.log.Warn("the client of the store was started again at "+d.place.Root+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.mountpoint()))
-	d.journal.change(func(f *journalFile) { *f = f.expired() })
-	d.journal.end()
+	d.journal.Change(func(f *journal.File) { *f = f.Expired() })
+	d.journal.End()
 	for _, w := range d.registry.all() {
 		w.latch.shut()
 		w.keeper.Part()

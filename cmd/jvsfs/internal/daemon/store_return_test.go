@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -54,17 +55,17 @@ func TestRecordsInsideOfTheSourceComeBackWithIt(t *testing.T) {
 
 // The leases of a daemon whose store was mounted again are lost to those who held them, as if they had run out.
 func TestTheLeasesOfAJournalRunOut(t *testing.T) {
-	was := revokedHolder{Token: 3, Kind: lease.LossSuperseded, Holder: lease.Holder{PID: 3}}
-	f := journalFile{
+	was := journal.RevokedHolder{Token: 3, Kind: lease.LossSuperseded, Holder: lease.Holder{PID: 3}}
+	f := journal.File{
 		Held:    map[lease.WorktreeID]lease.Saved{"a": {Token: 7, Holder: lease.Holder{PID: 7}}, "b": {Token: 8, Holder: lease.Holder{PID: 8}}},
-		Revoked: map[lease.WorktreeID][]revokedHolder{"a": {was}},
+		Revoked: map[lease.WorktreeID][]journal.RevokedHolder{"a": {was}},
 	}
-	out := f.expired()
+	out := f.Expired()
 	require.Empty(t, out.Held)
-	require.Equal(t, map[lease.WorktreeID][]revokedHolder{
-		"a": {was, {7, lease.LossExpired, lease.Holder{PID: 7}}}, "b": {{8, lease.LossExpired, lease.Holder{PID: 8}}},
+	require.Equal(t, map[lease.WorktreeID][]journal.RevokedHolder{
+		"a": {was, {Token: 7, Kind: lease.LossExpired, Holder: lease.Holder{PID: 7}}}, "b": {{Token: 8, Kind: lease.LossExpired, Holder: lease.Holder{PID: 8}}},
 	}, out.Revoked)
 	require.Len(t, f.Held, 2, "it is another one")
 	require.Len(t, f.Revoked["a"], 1)
-	require.Empty(t, journalFile{}.expired().Revoked)
+	require.Empty(t, journal.File{}.Expired().Revoked)
 }

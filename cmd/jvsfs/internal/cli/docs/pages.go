@@ -15,7 +15,7 @@ import (
 	"github.com/cpuguy83/go-md2man/v2/md2man"
 	"github.com/spf13/cobra"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/pages"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -78,7 +78,7 @@ const filesSection = `# FILES
 : Lease records of a repository, and of directories without **--control**. *#tree.NAME.json*
 there says for which directory they are.
 
-*` + daemon.LogDir + `*
+*` + logging.Dir + `*
 : Logs of daemons in the background, unless **--log-file** names another place.
 
 `

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/console"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/usage"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/exporter"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -42,7 +43,7 @@ func runExporter(ctx context.Context, io console.Streams, address string) error 
 	if err != nil {
 		return api.Usagef("--listen %s: %v", address, err)
 	}
-	log, err := daemon.NewLogger(mountcfg.Config{LogLevel: "info", LogFormat: "text"}, os.Stderr, daemon.NewSuppressed())
+	log, err := logging.New(mountcfg.Config{LogLevel: "info", LogFormat: "text"}, os.Stderr, logging.NewSuppressed())
 	if err != nil {
 		return err
 	}

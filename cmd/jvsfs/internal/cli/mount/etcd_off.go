@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/background"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -19,7 +20,7 @@ func (m *mountCommand) enter(cfg mountcfg.Config) error {
 	}
 	var keep []int
 	if m.background {
-		keep = append(keep, daemon.ReadyFD)
+		keep = append(keep, background.ReadyFD)
 	}
 	f := api.AsFailure(m.started.Enter(keep...))
 	f.Message = fmt.Sprintf("the leases are to be kept in etcd (%s): %s", cfg.EtcdWhere(), f.Message)

@@ -19,6 +19,9 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/usage"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/client"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/background"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
@@ -87,16 +90,16 @@ releases its leases and leaves a dead mount, which refuses everything.`,
 }
 
 func (m *mountCommand) run(cmd *cobra.Command, args []string) error {
-	m.background = daemon.IsBackground()
+	m.background = background.Is()
 	if !m.background {
 		return m.start(cmd, args)
 	}
-	w := os.NewFile(daemon.ReadyFD, "ready")
-	syscall.CloseOnExec(daemon.ReadyFD)
+	w := os.NewFile(background.ReadyFD, "ready")
+	syscall.CloseOnExec(background.ReadyFD)
 	told := false
-	err := m.daemonMain(cmd, args, func(err error) error { told = true; return daemon.ReportReady(w, err) })
+	err := m.daemonMain(cmd, args, func(err error) error { told = true; return background.ReportReady(w, err) })
 	if err != nil && !told {
-		return errors.Join(err, daemon.ReportReady(w, err), m.tryAgain(err))
+		return errors.Join(err, background.ReportReady(w, err), m.tryAgain(err))
 	}
 	return err
 }
@@ -137,7 +140,7 @@ func (m *mountCommand) prepare(cmd *cobra.Command, args []string) (mountcfg.Conf
 		err = lookup.MustBeDirectory(cmp.Or(cfg.Mountpoint, p.Root))
 	}
 	if err == nil && m.recovery == nil { // a restored mount was checked when it was made
-		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), daemon.LogPath(cfg), mounts, place.LivingStates())
+		err = p.Mountable(cmp.Or(cfg.Mountpoint, p.Root), logging.Path(cfg), mounts, place.LivingStates())
 	}
 	if err == nil && m.recovery == nil && !cfg.LocalOnly {
 		err = p.RefuseLocalRecords(mounts)
@@ -184,7 +187,7 @@ func (m *mountCommand) start(cmd *cobra.Command, args []string) error {
 	if err := m.refuseStanding(done.Mountpoint); err != nil {
 		return err
 	}
-	log, err := daemon.OpenLog(cfg)
+	log, err := logging.Open(cfg)
 	if err != nil {
 		return err
 	}
@@ -220,7 +223,7 @@ func (m *mountCommand) serveInBackground(ctx context.Context, point string, log 
 	ctx, stop := console.UntilSignal(ctx)
 	defer stop()
 	err := console.NewWaits(m.io, console.WaitsFor("the daemon to serve "+point)).During(ctx, func() error {
-		return daemon.StartInBackground(ctx, os.Args[1:], log)
+		return background.Start(ctx, os.Args[1:], log)
 	})
 	return console.Interrupted(err, lookup.MountNow(point))
 }
@@ -288,7 +291,7 @@ func (m *mountCommand) sayStore(p place.Place, cfg mountcfg.Config) {
 
 // daemonMain is the daemon itself.
 func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(error) error) (err error) {
-	service := daemon.TakeService(m.foreground)
+	service := servicemanager.Find(m.foreground)
 	defer func() { service.Ended(err) }()
 	cfg, p, err := m.prepare(cmd, args)
 	if err != nil {
@@ -315,13 +318,13 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 			return tell(err)
 		}
 	}
-	if err := daemon.Detach(); err != nil {
+	if err := background.Detach(); err != nil {
 		return err
 	}
-	if err := daemon.DieBySignal(); err != nil {
+	if err := background.DieBySignal(); err != nil {
 		return err
 	}
-	daemon.RaisePriority()
+	background.RaisePriority()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
 	signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP)
@@ -342,17 +345,17 @@ func (m *mountCommand) daemonMain(cmd *cobra.Command, args []string, ready func(
 }
 
 // logger is the log of the daemon and the count of what it leaves out.
-func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, *daemon.Suppressed, error) {
+func (m *mountCommand) logger(cfg mountcfg.Config) (*zap.Logger, *logging.Suppressed, error) {
 	out := os.Stderr
 	if !m.foreground || cfg.LogFile != "" {
-		f, err := daemon.OpenLog(cfg)
+		f, err := logging.Open(cfg)
 		if err != nil {
 			return nil, nil, err
 		}
 		out = f // kept for the life of the daemon
 	}
-	left := daemon.NewSuppressed()
-	log, err := daemon.NewLogger(cfg, out, left)
+	left := logging.NewSuppressed()
+	log, err := logging.New(cfg, out, left)
 	return log, left, err
 }
 

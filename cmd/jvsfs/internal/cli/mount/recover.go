@@ -12,7 +12,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/console"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/lookup"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/usage"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/background"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
@@ -165,12 +166,12 @@ func bringBack(ctx context.Context, r *recovery.Recovery) error {
 	if err != nil {
 		return err
 	}
-	log, err := daemon.OpenLog(cfg)
+	log, err := logging.Open(cfg)
 	if err != nil {
 		return err
 	}
 	defer host.CloseFile(log)
-	return daemon.StartInBackground(ctx, daemon.RecoverArgs(r.Left), log)
+	return background.Start(ctx, background.RecoverArgs(r.Left), log)
 }
 
 // recoveries is what `recover --json` prints; the names are a promise.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/background"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
@@ -25,7 +26,7 @@ func (m *mountCommand) followStore(ctx context.Context, ended error, cfg mountcf
 	if !m.background || ctx.Err() != nil {
 		return f
 	}
-	return errors.Join(f, daemon.StartSuccessor(cfg, d.Device(), 1))
+	return errors.Join(f, background.StartSuccessor(cfg, d.Device(), 1))
 }
 
 // tryAgain starts the next successor, after a while, if this one has failed to serve and the dead mount is still there: another recovery was
@@ -51,5 +52,5 @@ func (m *mountCommand) tryAgain(failed error) error {
 	if err != nil {
 		return err
 	}
-	return daemon.StartSuccessor(cfg, dead, m.tries+1)
+	return background.StartSuccessor(cfg, dead, m.tries+1)
 }

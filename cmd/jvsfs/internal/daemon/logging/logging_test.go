@@ -1,4 +1,4 @@
-package daemon
+package logging
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ func TestLogLevelAndFormat(t *testing.T) {
 	file, err := os.CreateTemp(t.TempDir(), "log")
 	require.NoError(t, err)
 	defer file.Close()
-	log, err := NewLogger(cfg, file, NewSuppressed())
+	log, err := New(cfg, file, NewSuppressed())
 	require.NoError(t, err)
 	log.Info("left out")
 	log.Warn("told", zap.Int("n", 1))
@@ -83,19 +83,19 @@ func TestLogFloodIsBoundedAndCounted(t *testing.T) {
 	require.NoError(t, err)
 	defer file.Close()
 	left := NewSuppressed()
-	log, err := NewLogger(cfg, file, left)
+	log, err := New(cfg, file, left)
 	require.NoError(t, err)
 	for range 10_000 {
 		log.Info("refused")
 	}
 	log.Info("another")
-	require.EqualValues(t, 10_000-logBurst, left.count())
+	require.EqualValues(t, 10_000-burst, left.Count())
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	left.run(ended, log)
+	left.Run(ended, log)
 	text, err := os.ReadFile(file.Name())
 	require.NoError(t, err)
-	require.Equal(t, logBurst+2, bytes.Count(text, []byte("\n")))
+	require.Equal(t, burst+2, bytes.Count(text, []byte("\n")))
 	require.Contains(t, string(text), "INFO another\n")
 	require.Contains(t, string(text), "WARN log lines suppressed line=refused suppressed=9900\n")
 }
@@ -107,12 +107,12 @@ func TestSuppressedSentencesAreBounded(t *testing.T) {
 		left.note(zapcore.Entry{Message: strings.Repeat("x", i)}, zapcore.LogDropped)
 		left.note(zapcore.Entry{Message: "kept"}, zapcore.LogSampled)
 	}
-	require.EqualValues(t, 1000, left.count())
+	require.EqualValues(t, 1000, left.Count())
 	require.Len(t, left.lines, suppressedLines+1)
 	require.EqualValues(t, 1000-suppressedLines, left.lines[otherLines])
 	var none *Suppressed
-	require.Zero(t, none.count())
-	none.run(context.Background(), zap.NewNop())
+	require.Zero(t, none.Count())
+	none.Run(context.Background(), zap.NewNop())
 }
 
 func deviceAndInode(t *testing.T, f *os.File) string {

@@ -1,4 +1,4 @@
-package daemon
+package logging
 
 import (
 	"crypto/sha256"
@@ -21,21 +21,21 @@ import (
 // A loop that fails at full speed must not fill a disk. Of equal lines (the same level and sentence), logBurst
 // are written each logPeriod. The others are counted.
 const (
-	logPeriod = time.Minute
-	logBurst  = 100
+	period = time.Minute
+	burst  = 100
 )
 
-// NewLogger makes the log of a daemon that writes to out.
-func NewLogger(cfg mountcfg.Config, out *os.File, left *Suppressed) (*zap.Logger, error) {
+// New makes the log of a daemon that writes to out.
+func New(cfg mountcfg.Config, out *os.File, left *Suppressed) (*zap.Logger, error) {
 	level, err := zapcore.ParseLevel(cfg.LogLevel)
 	if err != nil {
 		return nil, fmt.Errorf("log_level: %w", err)
 	}
-	core := zapcore.NewCore(newLogEncoder(cfg.LogFormat, isJournal(out)), zapcore.Lock(out), level)
-	return zap.New(zapcore.NewSamplerWithOptions(core, logPeriod, logBurst, 0, zapcore.SamplerHook(left.note))), nil
+	core := zapcore.NewCore(newEncoder(cfg.LogFormat, isJournal(out)), zapcore.Lock(out), level)
+	return zap.New(zapcore.NewSamplerWithOptions(core, period, burst, 0, zapcore.SamplerHook(left.note))), nil
 }
 
-func newLogEncoder(format string, journal bool) zapcore.Encoder {
+func newEncoder(format string, journal bool) zapcore.Encoder {
 	if format == "text" {
 		return newTextEncoder(journal)
 	}
@@ -54,42 +54,42 @@ func isJournal(f *os.File) bool {
 	return os.Getenv("JOURNAL_STREAM") == fmt.Sprintf("%d:%d", st.Dev, st.Ino)
 }
 
-// LogDir is where root's daemons log by default.
-const LogDir = "/var/log/jvsfs"
+// Dir is where root's daemons log by default.
+const Dir = "/var/log/jvsfs"
 
-// logDir is that of this user.
-func logDir() string {
+// ownDir is that of this user.
+func ownDir() string {
 	if host.ByUser() {
 		return filepath.Join(host.UserState(), "log")
 	}
-	return LogDir
+	return Dir
 }
 
-// OpenLog opens the log file of a daemon, append only.
-func OpenLog(cfg mountcfg.Config) (*os.File, error) {
+// Open opens the log file of a daemon, append only.
+func Open(cfg mountcfg.Config) (*os.File, error) {
 	if cfg.LogFile == "" {
 		if host.ByUser() {
 			if err := host.PrepareUserState(); err != nil {
 				return nil, err
 			}
 		}
-		if err := os.MkdirAll(logDir(), 0o750); err != nil {
+		if err := os.MkdirAll(ownDir(), 0o750); err != nil {
 			return nil, err
 		}
 	}
-	f, err := os.OpenFile(LogPath(cfg), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
+	f, err := os.OpenFile(Path(cfg), os.O_WRONLY|os.O_CREATE|os.O_APPEND, 0o640)
 	if err != nil {
 		return nil, &api.Failure{Message: fmt.Sprintf("the log cannot be written: %v", err), Next: "make its directory, or name another file with --log-file", Err: err}
 	}
 	return f, nil
 }
 
-// LogPath returns the name of a daemon's log file.
-func LogPath(cfg mountcfg.Config) string {
+// Path returns the name of a daemon's log file.
+func Path(cfg mountcfg.Config) string {
 	if cfg.LogFile != "" {
 		return cfg.LogFile
 	}
-	return filepath.Join(logDir(), logName(cfg.Source))
+	return filepath.Join(ownDir(), logName(cfg.Source))
 }
 
 // longestName is that of a file (NAME_MAX), less what rotating programs put behind it.

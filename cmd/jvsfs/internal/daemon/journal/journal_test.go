@@ -1,4 +1,4 @@
-package daemon
+package journal
 
 import (
 	"os"
@@ -13,53 +13,53 @@ import (
 )
 
 func TestJournalKnowsWhoHoldsAndWhoIsOut(t *testing.T) {
-	j := newJournal(zap.NewNop())
-	f := journaledFence{fenceLog{}, j, "main"}
+	j := New(zap.NewNop())
+	f := fence{quietFence{}, j, "main"}
 	h := lease.Holder{PID: 7, StartTime: 8, Scope: "tree"}
 	f.Open(lease.Grant{Token: 3, Holder: h, Record: record.Record{HolderNonce: "n", SessionID: "s"}, Deadline: 9})
-	b := j.entries().Held["main"]
+	b := j.Entries().Held["main"]
 	require.EqualValues(t, 3, b.Token)
 	require.Equal(t, "n", b.Nonce)
 	f.Close(lease.Loss{Kind: lease.LossExpired, Token: 3, Holder: h})
-	require.Empty(t, j.entries().Held)
-	require.Len(t, j.entries().Revoked["main"], 1)
-	j.admit("main", lease.Holder{PID: 9})
-	require.Len(t, j.entries().Revoked["main"], 1, "another one acquired")
-	j.admit("main", h)
-	require.Empty(t, j.entries().Revoked["main"])
+	require.Empty(t, j.Entries().Held)
+	require.Len(t, j.Entries().Revoked["main"], 1)
+	j.Admit("main", lease.Holder{PID: 9})
+	require.Len(t, j.Entries().Revoked["main"], 1, "another one acquired")
+	j.Admit("main", h)
+	require.Empty(t, j.Entries().Revoked["main"])
 	f.Close(lease.Loss{Kind: lease.LossReleased, Token: 3, Holder: h})
-	require.Empty(t, j.entries().Revoked["main"], "who gave it back in peace is not out")
+	require.Empty(t, j.Entries().Revoked["main"], "who gave it back in peace is not out")
 }
 
 // A holder that is stopped beyond its lease is out for the next daemon, unless it goes on before.
 func TestJournalKnowsWhoGoesOnAfterAPause(t *testing.T) {
-	j := newJournal(zap.NewNop())
-	f := journaledFence{fenceLog{}, j, "main"}
+	j := New(zap.NewNop())
+	f := fence{quietFence{}, j, "main"}
 	h := lease.Holder{PID: 7, StartTime: 8, Scope: "tree"}
 	f.Close(lease.Loss{Kind: lease.LossSuperseded, Token: 1, Holder: lease.Holder{PID: 9}})
 	f.Open(lease.Grant{Token: 3, Since: 3, Holder: h})
 	f.Close(lease.Loss{Kind: lease.LossPaused, Token: 3, Holder: h})
-	before := j.entries()
+	before := j.Entries()
 	require.Empty(t, before.Held)
-	require.Equal(t, revokedHolder{3, lease.LossExpired, h}, before.Revoked["main"][1], "a kind that daemons of every release know")
+	require.Equal(t, RevokedHolder{3, lease.LossExpired, h}, before.Revoked["main"][1], "a kind that daemons of every release know")
 	f.Open(lease.Grant{Token: 4, Since: 3, Holder: h})
-	require.EqualValues(t, 3, j.entries().Held["main"].Since)
-	require.Len(t, j.entries().Revoked["main"], 1, "the other one is out still")
+	require.EqualValues(t, 3, j.Entries().Held["main"].Since)
+	require.Len(t, j.Entries().Revoked["main"], 1, "the other one is out still")
 	require.Len(t, before.Revoked["main"], 2, "what was read before is not changed")
 	f.Close(lease.Loss{Kind: lease.LossResumed, Token: 4, Since: 3, Holder: h})
-	require.Len(t, j.entries().Revoked["main"], 1)
+	require.Len(t, j.Entries().Revoked["main"], 1)
 }
 
 // While a mount is being unmounted its name in the directory may become another mount's.
 func TestJournalPauses(t *testing.T) {
-	j := newJournal(zap.NewNop())
+	j := New(zap.NewNop())
 	path := filepath.Join(t.TempDir(), "dev-0-1.leases")
 	j.path = path
 	hold := func(token lease.Token) {
-		j.change(func(f *journalFile) { f.Held["main"] = lease.Saved{Token: token} })
+		j.Change(func(f *File) { f.Held["main"] = lease.Saved{Token: token} })
 	}
 	hold(1)
-	goOn := j.pause()
+	goOn := j.Pause()
 	require.NoError(t, os.WriteFile(path, []byte("another's"), 0o600))
 	hold(2)
 	text, err := os.ReadFile(path)
@@ -73,15 +73,15 @@ func TestJournalPauses(t *testing.T) {
 
 // Of what several daemons have left of one worktree the latest counts.
 func TestJournalInheritsTheLatest(t *testing.T) {
-	j := newJournal(zap.NewNop())
-	j.restore(journalFile{Held: map[lease.WorktreeID]lease.Saved{"main": {Token: 2, Boot: 20}}})
-	j.restore(journalFile{Held: map[lease.WorktreeID]lease.Saved{"main": {Token: 1, Boot: 10}}})
-	require.EqualValues(t, 2, j.entries().Held["main"].Token)
+	j := New(zap.NewNop())
+	j.Restore(File{Held: map[lease.WorktreeID]lease.Saved{"main": {Token: 2, Boot: 20}}})
+	j.Restore(File{Held: map[lease.WorktreeID]lease.Saved{"main": {Token: 1, Boot: 10}}})
+	require.EqualValues(t, 2, j.Entries().Held["main"].Token)
 }
 
-// fenceLog is a fence that does nothing.
-type fenceLog struct{ lease.Fence }
+// quietFence is a fence that does nothing.
+type quietFence struct{ lease.Fence }
 
-func (fenceLog) Open(lease.Grant) {}
+func (quietFence) Open(lease.Grant) {}
 
-func (fenceLog) Close(lease.Loss) {}
+func (quietFence) Close(lease.Loss) {}

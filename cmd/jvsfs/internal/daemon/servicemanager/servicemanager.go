@@ -1,4 +1,4 @@
-package daemon
+package servicemanager
 
 import (
 	"fmt"
@@ -24,21 +24,21 @@ const (
 	extendMost  = 5 * time.Minute
 )
 
-// service reports the state of the mount to the service manager. The zero value reports nothing. Safe for
+// Service reports the state of the mount to the service manager. The zero value reports nothing. Safe for
 // concurrent use.
 //
 // MAINPID is not sent. The manager has started this process and knows it. It would believe root, and a number
 // of another pid namespace would make it watch a stranger.
-type service struct {
+type Service struct {
 	socket string
 	log    *zap.Logger
 }
 
-// TakeService finds the manager, and hides it from the processes that this one starts. Only a daemon in the
+// Find finds the manager, and hides it from the processes that this one starts. Only a daemon in the
 // foreground is the main process of a service. One in the background may have been started by a service of
 // another program.
-func TakeService(foreground bool) *service {
-	s := &service{log: zap.NewNop()}
+func Find(foreground bool) *Service {
+	s := &Service{log: zap.NewNop()}
 	if foreground {
 		s.socket = os.Getenv(notifyEnv)
 	}
@@ -46,8 +46,11 @@ func TakeService(foreground bool) *service {
 	return s
 }
 
-// tell sends a state: lines of NAME=VALUE. It does not wait for the manager. It is no error if nobody listens.
-func (s *service) tell(state ...string) {
+// LogTo says where failures to reach the manager are logged.
+func (s *Service) LogTo(log *zap.Logger) { s.log = log }
+
+// Tell sends a state: lines of NAME=VALUE. It does not wait for the manager. It is no error if nobody listens.
+func (s *Service) Tell(state ...string) {
 	if s.socket == "" {
 		return
 	}
@@ -57,7 +60,7 @@ func (s *service) tell(state ...string) {
 }
 
 // send writes one datagram. A name that begins with @ is abstract, also for package net.
-func (s *service) send(state string) error {
+func (s *Service) send(state string) error {
 	conn, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: s.socket, Net: "unixgram"})
 	if err != nil {
 		return err
@@ -70,21 +73,21 @@ func (s *service) send(state string) error {
 	return err
 }
 
-// statusLine is a state for people, in one line: errors that it quotes may have line breaks.
-func statusLine(format string, args ...any) string {
+// Status is a state for people, in one line: errors that it quotes may have line breaks.
+func Status(format string, args ...any) string {
 	return "STATUS=" + human.Printable(fmt.Sprintf(format, args...))
 }
 
 // Ended reports why the daemon has failed, if it has. The service manager shows it.
-func (s *service) Ended(err error) {
+func (s *Service) Ended(err error) {
 	if err != nil {
-		s.tell(statusLine("%v", err))
+		s.Tell(Status("%v", err))
 	}
 }
 
-// draining reports that the end has begun. It asks for time until the returned function is called.
-func (s *service) draining(text string) (end func()) {
-	s.tell("STOPPING=1", statusLine("%s", text))
+// Draining reports that the end has begun. It asks for time until the returned function is called.
+func (s *Service) Draining(text string) (end func()) {
+	s.Tell("STOPPING=1", Status("%s", text))
 	if s.socket == "" {
 		return func() {}
 	}
@@ -93,7 +96,7 @@ func (s *service) draining(text string) (end func()) {
 	return func() { close(stop); <-stopped }
 }
 
-func (s *service) extend(stop <-chan struct{}) {
+func (s *Service) extend(stop <-chan struct{}) {
 	more := time.NewTicker(extendEvery)
 	defer more.Stop()
 	enough := time.NewTimer(extendMost)
@@ -105,7 +108,7 @@ func (s *service) extend(stop <-chan struct{}) {
 		case <-enough.C:
 			return
 		case <-more.C:
-			s.tell(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", extendBy.Microseconds()))
+			s.Tell(fmt.Sprintf("EXTEND_TIMEOUT_USEC=%d", extendBy.Microseconds()))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package daemon
+package servicemanager
 
 import (
 	"net"
@@ -23,11 +23,11 @@ func TestDrainingAsksForTime(t *testing.T) {
 		told := make(chan string, 1000)
 		go listen(conn, told)
 		synctest.Test(t, func(*testing.T) {
-			s := &service{socket: socket, log: zap.NewNop()}
-			end := s.draining("unmounting\n/srv")
+			s := &Service{socket: socket, log: zap.NewNop()}
+			end := s.Draining("unmounting\n/srv")
 			time.Sleep(c.lasts)
 			end()
-			s.tell("THE=END")
+			s.Tell("THE=END")
 		})
 		require.Equal(t, "STOPPING=1\nSTATUS=unmounting?/srv", <-told)
 		asks := 0
@@ -58,11 +58,11 @@ func listen(conn *net.UnixConn, told chan<- string) {
 
 // Nobody listens, or nobody is there: the daemon goes on.
 func TestServiceWithoutManager(t *testing.T) {
-	(&service{}).draining("x")()
-	(&service{socket: filepath.Join(t.TempDir(), "absent"), log: zap.NewNop()}).tell("READY=1")
+	(&Service{}).Draining("x")()
+	(&Service{socket: filepath.Join(t.TempDir(), "absent"), log: zap.NewNop()}).Tell("READY=1")
 	t.Setenv(notifyEnv, "/nowhere")
-	require.Empty(t, TakeService(false).socket)
+	require.Empty(t, Find(false).socket)
 	t.Setenv(notifyEnv, "/nowhere")
-	require.Equal(t, "/nowhere", TakeService(true).socket)
-	require.Empty(t, TakeService(true).socket, "taken once")
+	require.Equal(t, "/nowhere", Find(true).socket)
+	require.Empty(t, Find(true).socket, "taken once")
 }

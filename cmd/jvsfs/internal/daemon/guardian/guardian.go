@@ -1,4 +1,4 @@
-package daemon
+package guardian
 
 import (
 	"context"
@@ -25,9 +25,9 @@ import (
 // Descriptors of the guardian: the pipe on which its daemon says that it ends in peace, and the connection's
 // abort file.
 const (
-	guardianWordFD  = 3
-	guardianAbortFD = 4
-	guardianReadyFD = 5 // where it says that it listens
+	wordFD  = 3
+	abortFD = 4
+	readyFD = 5 // where it says that it listens
 )
 
 // daemonEnded must not be a signal that stops a service. The guardian gets those too, and must not cut off a
@@ -40,8 +40,8 @@ func Guard() error {
 	ended := make(chan os.Signal, 1)
 	signal.Notify(ended, daemonEnded)
 	signal.Ignore(syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGPIPE) // they end the daemon in peace
-	word, abort := os.NewFile(guardianWordFD, "word"), os.NewFile(guardianAbortFD, "abort")
-	if err := os.NewFile(guardianReadyFD, "ready").Close(); err != nil {
+	word, abort := os.NewFile(wordFD, "word"), os.NewFile(abortFD, "abort")
+	if err := os.NewFile(readyFD, "ready").Close(); err != nil {
 		return err
 	}
 	said := make(chan bool, 1)
@@ -63,14 +63,14 @@ func Guard() error {
 	return err
 }
 
-// runGuardian starts the guardian and keeps it until ctx ends. It closes up when the guardian listens, or will
+// Run starts the guardian and keeps it until ctx ends. It closes up when the guardian listens, or will
 // not: a mount that is visible earlier would have no guardian for a moment. The kernel signals the guardian
 // when the thread that started it ends, so that thread does nothing else.
-func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger, up chan<- struct{}) {
+func Run(ctx context.Context, abort *os.File, log *zap.Logger, up chan<- struct{}) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	defer host.CloseFile(abort)
-	word, err := startGuardian(abort)
+	word, err := start(abort)
 	close(up)
 	if err != nil {
 		log.Warn("no guardian: should this daemon be killed at an unlucky moment, the mount must be aborted by hand", zap.Error(err))
@@ -82,13 +82,13 @@ func runGuardian(ctx context.Context, abort *os.File, log *zap.Logger, up chan<-
 	}
 }
 
-// guardianProcess is the daemon's side of its guardian.
-type guardianProcess struct {
+// running is the daemon's side of its guardian.
+type running struct {
 	cmd  *exec.Cmd
 	word io.WriteCloser
 }
 
-func startGuardian(abort *os.File) (*guardianProcess, error) {
+func start(abort *os.File) (*running, error) {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -113,11 +113,11 @@ func startGuardian(abort *os.File) (*guardianProcess, error) {
 		return nil, err
 	}
 	_, _ = ready.Read(make([]byte, 1)) // ends when it listens, or has ended
-	return &guardianProcess{cmd, w}, nil
+	return &running{cmd, w}, nil
 }
 
 // end dismisses the guardian.
-func (g *guardianProcess) end() error {
+func (g *running) end() error {
 	_, err := g.word.Write([]byte{1})
 	return errors.Join(err, g.word.Close(), g.cmd.Wait())
 }

@@ -1,4 +1,4 @@
-package daemon
+package background
 
 import (
 	"context"
@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/fenceagent"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -34,18 +35,18 @@ type readiness struct {
 	Error *api.Failure `json:"error,omitempty"`
 }
 
-// IsBackground reports whether this process is the daemon. It removes the mark, so that the processes that it
+// Is reports whether this process is the daemon. It removes the mark, so that the processes that it
 // starts do not inherit it.
-func IsBackground() bool {
+func Is() bool {
 	is := os.Getenv(readyEnv) == fmt.Sprint(ReadyFD)
 	_ = os.Unsetenv(readyEnv) // fails only for a name that is none
 	return is
 }
 
-// StartInBackground runs this command line again in a session of its own and returns when its mount serves. Its
+// Start runs this command line again in a session of its own and returns when its mount serves. Its
 // failure becomes ours. Its output goes to logFile until it has a log. When ctx is canceled before, the daemon is
 // told to end, and the error says so (context.Canceled); if it does not end within stopPatience, the error names it.
-func StartInBackground(ctx context.Context, args []string, logFile *os.File) error {
+func Start(ctx context.Context, args []string, logFile *os.File) error {
 	r, w, err := os.Pipe()
 	if err != nil {
 		return err
@@ -82,7 +83,7 @@ func StartSuccessor(cfg mountcfg.Config, dead api.Device, n int) error {
 		return err
 	}
 	defer host.CloseFile(nobody)
-	log, err := OpenLog(cfg)
+	log, err := logging.Open(cfg)
 	if err != nil { // it fails by that, too, and tries again
 		log = nobody
 	} else {

@@ -1,14 +1,15 @@
-package daemon
+package logging
 
 import (
 	"context"
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/batch"
 )
 
 // Suppressed counts the log lines that sampling has left out, and says how many at
@@ -52,8 +53,8 @@ func (s *Suppressed) note(entry zapcore.Entry, decision zapcore.SamplingDecision
 	}
 }
 
-// count is how many lines were left out since the start.
-func (s *Suppressed) count() uint64 {
+// Count is how many lines were left out since the start.
+func (s *Suppressed) Count() uint64 {
 	if s == nil {
 		return 0
 	}
@@ -62,24 +63,12 @@ func (s *Suppressed) count() uint64 {
 	return s.total
 }
 
-// run logs the number of omitted lines until ctx ends, and then once more. While none is omitted it does not wake.
-func (s *Suppressed) run(ctx context.Context, log *zap.Logger) {
+// Run logs the number of omitted lines until ctx ends, and then once more. While none is omitted it does not wake.
+func (s *Suppressed) Run(ctx context.Context, log *zap.Logger) {
 	if s == nil {
 		return
 	}
-	var due <-chan time.Time
-	for {
-		select {
-		case <-s.wake:
-			due = afterFirst(due, logPeriod)
-		case <-due:
-			due = nil
-			s.say(log)
-		case <-ctx.Done():
-			s.say(log)
-			return
-		}
-	}
+	batch.Run(ctx, s.wake, period, func() {}, func() { s.say(log) })
 }
 
 func (s *Suppressed) say(log *zap.Logger) {
@@ -90,13 +79,4 @@ func (s *Suppressed) say(log *zap.Logger) {
 	for _, line := range slices.Sorted(maps.Keys(lines)) {
 		log.Warn("log lines suppressed", zap.String("line", line), zap.Uint64("suppressed", lines[line]))
 	}
-}
-
-// afterFirst is a timer of what is written once a period. The first that is counted starts it. A ticker would wake an idle
-// daemon for nothing.
-func afterFirst(due <-chan time.Time, period time.Duration) <-chan time.Time {
-	if due != nil {
-		return due
-	}
-	return time.After(period)
 }
