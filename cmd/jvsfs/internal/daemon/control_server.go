@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/socket"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
@@ -55,11 +56,11 @@ func (s *session) send(resp api.Response) error {
 
 // controlServer answers on the control socket of one mount.
 type controlServer struct {
-	listener *socketListener
+	listener *socket.Listener
 	handle   func(context.Context, *session) // must return soon after its context ends
 	log      *zap.Logger
-	counts   *daemonCounts // nil counts nothing
-	patience time.Duration // for a request: requestTimeout
+	counts   *metrics.Counts // nil counts nothing
+	patience time.Duration   // for a request: requestTimeout
 
 	mu    sync.Mutex
 	users map[uint32]int
@@ -77,23 +78,11 @@ func listenControl(d api.Device, log *zap.Logger, handle func(context.Context, *
 }
 
 func listenAt(path string, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
-	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, err
-	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	l, err := socket.ListenInstead(path, 0o666) // everybody may connect; each operation decides by the peer's credentials
 	if err != nil {
 		return nil, err
 	}
-	l.SetUnlinkOnClose(false) // by name: the device may be another mount's by then
-	s := &socketListener{UnixListener: l, path: path}
-	err = os.Chmod(path, 0o666) // everybody may connect; each operation decides by the peer's credentials
-	if err == nil {
-		err = unix.Lstat(path, &s.made)
-	}
-	if err != nil {
-		return nil, errors.Join(err, os.Remove(path), l.Close())
-	}
-	return &controlServer{listener: s, handle: handle, log: log, patience: requestTimeout, users: map[uint32]int{}}, nil
+	return &controlServer{listener: l, handle: handle, log: log, patience: requestTimeout, users: map[uint32]int{}}, nil
 }
 
 // acceptPause keeps a failing accept from becoming a busy loop.
@@ -145,7 +134,7 @@ func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
 	defer p.close()
 	ses := &session{peer: p, conn: conn}
 	if !s.enter(p.UID) {
-		s.counts.turnedAway(turnedLimit)
+		s.counts.TurnedAway(metrics.TurnedLimit)
 		s.reply(ses, api.Response{Event: api.EventResult, Error: &api.Failure{Message: "too many control connections", Next: "try again later"}})
 		return
 	}
@@ -166,7 +155,7 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 		ses.op, ses.req, err = parseRequest(line)
 	}
 	if err != nil {
-		s.counts.turnedAway(turnedInvalid)
+		s.counts.TurnedAway(metrics.TurnedInvalid)
 		s.reply(ses, api.Response{Event: api.EventResult, Error: notUnderstood(err)})
 		return
 	}

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate/process"
 )
@@ -143,7 +144,7 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) { panic("must not be reached") })
 	require.NoError(t, err)
 	s.patience = time.Minute
-	s.counts = newDaemonCounts()
+	s.counts = metrics.NewCounts(len(operations))
 	s.users[uint32(os.Getuid())] = maxOfRoot - 2
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -157,8 +158,8 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 		require.NoError(t, err)
 		require.Equal(t, api.ClassUsage, answerOf(t, c).Error.Class)
 	}
-	require.EqualValues(t, 1, s.counts.turned[turnedLimit].Load())
-	require.EqualValues(t, 2, s.counts.turned[turnedInvalid].Load())
+	require.EqualValues(t, 1, s.counts.Turned[metrics.TurnedLimit].Load())
+	require.EqualValues(t, 2, s.counts.Turned[metrics.TurnedInvalid].Load())
 }
 
 // A mount that is made while the daemon of another one ends may get its device number, and

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/guardian"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
@@ -72,7 +73,9 @@ type Daemon struct {
 	leases     *leaseOps
 	succession *succession
 	trail      *refusalTrail
-	meter      *metering
+	counts     *metrics.Counts
+	suppressed *logging.Suppressed // log lines that were left out; nil counts nothing
+	meter      *metrics.Meter
 	modes      *modeSwitch
 	unmounting *unmounting
 	runs       *runs
@@ -116,8 +119,8 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
-	d.meter = &metering{mount: m, counts: newDaemonCounts(), suppressed: out.Suppressed}
-	d.trail = &refusalTrail{mount: m, meter: d.meter}
+	d.counts, d.suppressed = metrics.NewCounts(len(operations)), out.Suppressed
+	d.trail = &refusalTrail{mount: m, counts: d.counts}
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.runs = &runs{mount: m, unmounting: d.unmounting}
@@ -186,10 +189,20 @@ func (d *Daemon) open() error {
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
-	if err := d.meter.open(); err != nil {
+	if err := d.openMeter(fs); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
+}
+
+// openMeter says what the metrics are read from. Nothing listens yet.
+func (d *Daemon) openMeter(fs fileSystem) (err error) {
+	from := metrics.Sources{FileSystem: fs, Mode: d.mode, LogLines: d.suppressed, Rules: d.book.Counts, Worktrees: d.readings}
+	if d.authority != nil {
+		from.Etcd = d.authority
+	}
+	d.meter, err = metrics.New(d.cfg.Metrics, from, d.counts, d.log)
+	return err
 }
 
 // openLocks opens the lock directory, if it is fit for this mount.
@@ -234,13 +247,13 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		return nil, err
 	}
 	told := &leaseEvents{ring: d.events, id: id}
-	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &leaseCounts{}}
+	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &metrics.LeaseCounts{}}
 	fence := announcingFence{toldFence{d.journal.Fenced(guard, id), told}, w.events}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.audited(told.auditing(d.auditEvent)), AuditAll: w.counts.auditedAll(d.auditEvents), Renewed: w.counts.renewed, Looked: w.counts.looked,
+		Audit: w.counts.Audited(told.auditing(d.auditEvent)), AuditAll: w.counts.AuditedAll(d.auditEvents), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 		CutOff:  cutOff, RelyOnFence: d.cfg.RelyOnFence, StoreClient: lockop.StoreClient(d.locks.FD()),
 	})
@@ -276,7 +289,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := d.leaveState(); err != nil {
 		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
-	control.counts = d.meter.counts
+	control.counts = d.counts
 	serving, stop := context.WithCancel(context.Background())
 	defer stop()
 	d.attend(serving, control, &all)
@@ -329,9 +342,9 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 		all.Go(func() { d.succession.lend(serving) })
 	}
 	all.Go(func() { d.trail.refused.run(serving) })
-	all.Go(func() { d.meter.suppressed.Run(serving, d.log) })
-	d.meter.metrics.open()
-	all.Go(func() { d.meter.metrics.run(serving) })
+	all.Go(func() { d.suppressed.Run(serving, d.log) })
+	d.meter.Open()
+	all.Go(func() { d.meter.Run(serving) })
 }
 
 // untilTheEnd waits for the end of the mount (by request, by umount(2), or by the end of ctx) and gives the

@@ -136,7 +136,7 @@ func (d *Daemon) handle(ctx context.Context, s *session) {
 		return // a watching client finds the new daemon when this connection ends
 	}
 	resp.Error = api.AsFailure(err)
-	d.meter.counts.answered(s.op.name, resp.Error == nil)
+	d.counts.Answered(s.op.name, resp.Error == nil)
 	if err := s.send(resp); err != nil {
 		d.log.Info("control answer not delivered", zap.String("op", s.op.name), zap.Error(err))
 		if s.unheard != nil {

@@ -158,7 +158,7 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		})
 	})
 	if waited {
-		w.counts.waited(time.Since(begun), err == nil)
+		w.counts.Waited(time.Since(begun), err == nil)
 	}
 	if err == nil && !process.PidfdAlive(who.fd) && req.PID != 0 {
 		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))

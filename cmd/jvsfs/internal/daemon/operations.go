@@ -38,7 +38,7 @@ var operations = tableOf(
 		return api.ResultOf(d.statusFor(s.peer.UID))
 	}),
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, _ *session, _ api.Metrics) (api.Response, error) {
-		return d.meter.answerMetrics() // open to all: it names the worktrees, as status does, and no holder
+		return d.meter.Answer() // open to all: it names the worktrees, as status does, and no holder
 	}),
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, _ *session, _ api.Config) (api.Response, error) {
 		return api.ResultOf(d.cfg.Origins()) // open to all, as status is: it has no secrets

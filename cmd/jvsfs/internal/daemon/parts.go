@@ -11,10 +11,9 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/gate"
@@ -97,18 +96,9 @@ type succession struct {
 // (refusal_*.go, audit_refusals.go).
 type refusalTrail struct {
 	*mount
-	meter   *metering
+	counts  *metrics.Counts
 	refused *refusals
 	history *refusalHistory
-}
-
-// metering counts, and serves the counts (metrics_*.go, counts.go).
-type metering struct {
-	*mount
-	suppressed *logging.Suppressed // log lines that were left out; nil counts nothing
-	counts     *daemonCounts
-	gathers    metrics.Source // of all metrics, for the server and the control socket
-	metrics    *metricsServer // nil: not asked for
 }
 
 // modeSwitch shows and switches how the mount treats writes without the lease (handle_enforce.go).

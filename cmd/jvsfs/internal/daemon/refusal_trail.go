@@ -11,7 +11,7 @@ import (
 func (d *refusalTrail) logRefusal(no *gate.Refusal) {
 	d.history.note(no)
 	d.refused.note(no)
-	d.meter.counts.refused(no, no.Observed)
+	d.counts.Refused(no)
 	what := "refused"
 	if no.Observed {
 		what = "would refuse"

@@ -8,6 +8,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -24,7 +25,7 @@ type worktree struct {
 	events *broadcast
 	latch  *latch
 	kept   kept
-	counts *leaseCounts
+	counts *metrics.LeaseCounts
 	glance glance
 	shared atomic.Uint64 // the last token that was granted to more than one request
 }

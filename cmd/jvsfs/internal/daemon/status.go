@@ -12,7 +12,7 @@ func (d *Daemon) status() api.MountStatus {
 	st := api.MountStatus{
 		Mountpoint: d.mountpoint(), Source: d.place.Root, Device: api.Device{Major: major, Minor: minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Layout: d.place.Layout, Repository: d.cfg.Repository, Worktree: d.place.ID, Locks: d.place.LockDir, Audit: d.place.AuditPath(), Local: d.place.Local, Store: d.store,
-		EnforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.meter.metrics.address(),
+		EnforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.meter.Address(),
 	}
 	there, _ := d.survey()
 	for _, w := range there {

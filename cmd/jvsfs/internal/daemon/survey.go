@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -54,4 +55,25 @@ func (d *mount) isOver(st gate.Status) bool {
 	}
 	err := d.lookForRoot(st.Worktree)
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+}
+
+// readings are what metrics tell of the worktrees, and which are over.
+func (d *mount) readings() (all []metrics.WorktreeReading, over map[lease.WorktreeID]bool) {
+	there, over := d.survey()
+	for _, w := range there {
+		all = append(all, w.reading(w.status, d.far))
+	}
+	return all, over
+}
+
+func (w *worktree) reading(st gate.Status, far bool) metrics.WorktreeReading {
+	r := metrics.WorktreeReading{Status: st, Waiters: w.guard.Queue().Waiting(), Counts: w.counts.Now()}
+	if far {
+		if seen, _ := w.glance.last(); seen.head.Record != nil && !seen.head.Record.Released {
+			r.Created = seen.head.Record.CreatedAt
+		}
+	} else if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {
+		r.Created = head.Record.CreatedAt
+	}
+	return r
 }

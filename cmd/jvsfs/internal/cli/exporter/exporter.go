@@ -14,8 +14,8 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/console"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/usage"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/exporter"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -49,7 +49,7 @@ func runExporter(ctx context.Context, io console.Streams, address string) error 
 	}
 	ctx, stop := signal.NotifyContext(ctx, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer stop()
-	err = daemon.ServeMetrics(ctx, at, exporter.New(ctx), log, func(where string) {
+	err = metrics.Serve(ctx, at, exporter.New(ctx), log, func(where string) {
 		if !strings.HasPrefix(where, "unix:") {
 			where = "http://" + where + "/metrics"
 		}

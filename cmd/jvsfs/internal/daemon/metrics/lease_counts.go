@@ -1,4 +1,4 @@
-package daemon
+package metrics
 
 import (
 	"errors"
@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// leaseCounts counts the events of the lease of one worktree since the mount. Safe for concurrent use.
-type leaseCounts struct {
+// LeaseCounts counts the events of the lease of one worktree since the mount. Safe for concurrent use.
+type LeaseCounts struct {
 	mu       sync.Mutex
 	gateLost bool // the lease is interrupted for that
 	leaseCountsOf
@@ -68,8 +68,8 @@ func renewBound(bucket int) time.Duration {
 	return time.Duration(math.Round(math.Pow(10, float64(bucket)/2)*10)) * 10 * time.Microsecond
 }
 
-// audited counts the keeper's events on their way to the audit chain.
-func (c *leaseCounts) audited(audit func(lease.Event) error) func(lease.Event) error {
+// Audited counts the keeper's events on their way to the audit chain.
+func (c *LeaseCounts) Audited(audit func(lease.Event) error) func(lease.Event) error {
 	return func(e lease.Event) error {
 		err := audit(e)
 		c.event(e, err)
@@ -77,8 +77,8 @@ func (c *leaseCounts) audited(audit func(lease.Event) error) func(lease.Event) e
 	}
 }
 
-// auditedAll is audited for several events that are in the chain together or not at all.
-func (c *leaseCounts) auditedAll(audit func([]lease.Event) error) func([]lease.Event) error {
+// AuditedAll is audited for several events that are in the chain together or not at all.
+func (c *LeaseCounts) AuditedAll(audit func([]lease.Event) error) func([]lease.Event) error {
 	return func(all []lease.Event) error {
 		err := audit(all)
 		for _, e := range all {
@@ -89,7 +89,7 @@ func (c *leaseCounts) auditedAll(audit func([]lease.Event) error) func([]lease.E
 }
 
 // event counts one; err is that of its audit.
-func (c *leaseCounts) event(e lease.Event, err error) {
+func (c *LeaseCounts) event(e lease.Event, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.Events == nil {
@@ -109,7 +109,7 @@ func (c *leaseCounts) event(e lease.Event, err error) {
 }
 
 // takeover counts how sure a steal was.
-func (c *leaseCounts) takeover(e lease.Event) {
+func (c *LeaseCounts) takeover(e lease.Event) {
 	switch {
 	case e.Kind != lease.EventSteal:
 	case e.Fenced:
@@ -120,7 +120,7 @@ func (c *leaseCounts) takeover(e lease.Event) {
 }
 
 // outcomeOfLoss is what an event says of a lease whose gate was lost: after each but these it does not go on.
-func (c *leaseCounts) outcomeOfLoss(kind lease.EventKind) {
+func (c *LeaseCounts) outcomeOfLoss(kind lease.EventKind) {
 	switch kind {
 	case lease.EventRenewFailed, lease.EventLateWrite, lease.EventFence, lease.EventFenced, lease.EventFenceFailed:
 	default:
@@ -128,8 +128,8 @@ func (c *leaseCounts) outcomeOfLoss(kind lease.EventKind) {
 	}
 }
 
-// renewed counts a renewal.
-func (c *leaseCounts) renewed(took time.Duration, err error) {
+// NoteRenewal counts a renewal.
+func (c *LeaseCounts) NoteRenewal(took time.Duration, err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.gate(err)
@@ -141,15 +141,15 @@ func (c *leaseCounts) renewed(took time.Duration, err error) {
 	c.Renewals.add(took)
 }
 
-// looked counts a look for a successor.
-func (c *leaseCounts) looked(took time.Duration) {
+// Looked counts a look for a successor.
+func (c *LeaseCounts) Looked(took time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.Looks.add(took)
 }
 
 // gate counts what a renewal says of the gate.
-func (c *leaseCounts) gate(err error) {
+func (c *LeaseCounts) gate(err error) {
 	switch {
 	case errors.Is(err, lease.ErrGateLost):
 		c.GateLost++
@@ -160,8 +160,8 @@ func (c *leaseCounts) gate(err error) {
 	}
 }
 
-// waited counts a wait for the lease.
-func (c *leaseCounts) waited(took time.Duration, granted bool) {
+// Waited counts a wait for the lease.
+func (c *LeaseCounts) Waited(took time.Duration, granted bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	to := &c.GivenUp
@@ -177,8 +177,8 @@ func (c *leaseCounts) waited(took time.Duration, granted bool) {
 	}
 }
 
-// now returns the counts as they are.
-func (c *leaseCounts) now() leaseCountsOf {
+// Now returns the counts as they are.
+func (c *LeaseCounts) Now() leaseCountsOf {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	all := c.leaseCountsOf

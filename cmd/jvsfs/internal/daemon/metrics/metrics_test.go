@@ -1,4 +1,4 @@
-package daemon
+package metrics
 
 import (
 	"context"
@@ -31,31 +31,31 @@ import (
 
 var metricsAt = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func sampleReading() meterReading {
+func sampleReading() reading {
 	expires := metricsAt.Add(12 * time.Second)
-	return meterReading{
+	return reading{
 		At: metricsAt, Enforce: "observe", Waiting: 9, Suppressed: 7, Rules: []tenure.Counts{{Rule: "agency", Tenures: 4, Breaks: 1, Refusals: 2, Held: 1, Windows: 2, Open: 1}}, MoreRefusals: 1,
 		Stats: fusefs.Stats{Inodes: 5, InodeBudget: 9, LongTimeouts: 2, Watches: 3, Descriptors: 6, DescriptorBudget: 12, Memory: 100, MemoryBudget: 200, SealedRefused: 4},
 		Timings: []fusefs.Timing{{Op: gate.OpWrite, Timing: transport.Timing{Count: 10, Absent: 1, Failed: 2, Spent: time.Second,
 			Buckets: []transport.TimingBucket{{Bound: 1024, Count: 3}, {Bound: 2048, Count: 8}}}}},
-		Worktrees: []worktreeReading{
+		Worktrees: []WorktreeReading{
 			{Status: gate.Status{Worktree: "main", State: "held", Token: 12, TimeLeftMS: 17_500, Writes: 8, SilentMS: 1500, CutOff: true},
 				Created: metricsAt.Add(-time.Minute), Waiters: 2, Counts: leaseCountsOf{Events: map[lease.EventKind]uint64{"acquire": 3, "steal": 6, "expire": 2}, Unclean: 2, Fenced: 3, GateLost: 4, GateRetaken: 3, Renewed: 5, RenewFailed: 1, Renewals: spans{N: 6, Spent: time.Millisecond}, Looks: spans{N: 3, Spent: 4 * time.Millisecond, Within: [renewBuckets]uint64{0, 1, 1}},
 					Granted: waitCounts{N: 3, Spent: 8 * time.Second, Within: [len(waitBounds)]uint64{0, 1, 2, 3, 3, 3, 3, 3}}}},
 			{Status: gate.Status{Worktree: "a", State: "held_elsewhere", ExpiresAt: &expires}},
 		},
 		Refusals: map[refusedKind]uint64{
-			{refusalKind{worktree: "main", op: gate.OpWrite, class: lease.ClassLockConflict}, false}: 20,
-			{refusalKind{worktree: "main", op: gate.OpMkdir, class: lease.ClassLockConflict}, true}:  3,
+			{"main", gate.OpWrite, lease.ClassLockConflict, false}: 20,
+			{"main", gate.OpMkdir, lease.ClassLockConflict, true}:  3,
 		},
 		Requests: map[requestKind]uint64{{"status", true}: 2},
 		Etcd: &lease.RemoteCounts{Requests: map[string]lease.RemoteRequests{"claim": {OK: 3, Failed: 1, Spent: 2 * time.Second,
 			Within: [len(lease.RemoteBounds)]uint64{1, 0, 1}}}, Leases: 2, Restores: 1, Kept: 1500 * time.Millisecond, Watching: true, Open: 1},
-		TurnedAway: [turnedReasons]uint64{turnedLimit: 6},
+		TurnedAway: [turnedReasons]uint64{TurnedLimit: 6},
 	}
 }
 
-var sampled = metricsCollector{sampleReading}
+var sampled = collector{sampleReading}
 
 // sampleText is what a scrape of the sample gets.
 func sampleText(t *testing.T) string {
@@ -235,7 +235,7 @@ jvsfs_control_turned_away_total{reason="limit"} 6
 		}
 	}
 	require.NoError(t, testutil.GatherAndCompare(all, strings.NewReader(want), names...))
-	require.Equal(t, len(AllMetrics), strings.Count(text, "# HELP "), "every metric that is described is there")
+	require.Equal(t, len(All), strings.Count(text, "# HELP "), "every metric that is described is there")
 }
 
 // The release that the packager named is the one that metrics name.
@@ -247,36 +247,36 @@ func TestMetricsNameTheRelease(t *testing.T) {
 }
 
 func TestLeaseCounts(t *testing.T) {
-	var c leaseCounts
+	var c LeaseCounts
 	broken := errors.New("no space")
-	ok, fails := c.audited(func(lease.Event) error { return nil }), c.audited(func(lease.Event) error { return broken })
+	ok, fails := c.Audited(func(lease.Event) error { return nil }), c.Audited(func(lease.Event) error { return broken })
 	require.NoError(t, ok(lease.Event{Kind: "acquire"}))
 	require.ErrorIs(t, fails(lease.Event{Kind: "release"}), broken)
 	require.ErrorIs(t, fails(lease.Event{Kind: "steal"}), broken)
-	c.renewed(time.Millisecond, nil)
-	c.renewed(time.Hour, broken)
-	now := c.now()
+	c.NoteRenewal(time.Millisecond, nil)
+	c.NoteRenewal(time.Hour, broken)
+	now := c.Now()
 	require.Equal(t, map[lease.EventKind]uint64{"acquire": 1, "release": 1}, now.Events, "a steal whose audit fails does not happen")
 	require.Equal(t, []uint64{2, 1, 1}, []uint64{now.AuditFailed, now.Renewed, now.RenewFailed})
 	require.EqualValues(t, 2, now.Renewals.N)
 	require.EqualValues(t, 1, now.Renewals.Within[2])
-	c.looked(3 * time.Millisecond)
-	require.Equal(t, spans{N: 1, Spent: 3 * time.Millisecond, Within: [renewBuckets]uint64{3: 1}}, c.now().Looks)
+	c.Looked(3 * time.Millisecond)
+	require.Equal(t, spans{N: 1, Spent: 3 * time.Millisecond, Within: [renewBuckets]uint64{3: 1}}, c.Now().Looks)
 	require.Equal(t, time.Millisecond, renewBound(2))
 	require.Equal(t, 10*time.Second, renewBound(renewBuckets-1))
-	c.waited(2*time.Second, true)
-	c.waited(2*time.Hour, true)
-	c.waited(time.Second, false)
-	now = c.now()
+	c.Waited(2*time.Second, true)
+	c.Waited(2*time.Hour, true)
+	c.Waited(time.Second, false)
+	now = c.Now()
 	require.Equal(t, waitCounts{N: 2, Spent: 2*time.Hour + 2*time.Second, Within: [len(waitBounds)]uint64{0, 0, 1, 1, 1, 1, 1, 1}}, now.Granted)
 	require.Equal(t, waitCounts{N: 1, Spent: time.Second, Within: [len(waitBounds)]uint64{0, 1, 1, 1, 1, 1, 1, 1}}, now.GivenUp)
 }
 
 // A takeover is counted by what made sure of it.
 func TestTakeoversAreCountedByKind(t *testing.T) {
-	var c leaseCounts
+	var c LeaseCounts
 	err := errors.New("no space")
-	audit := c.audited(func(e lease.Event) error {
+	audit := c.Audited(func(e lease.Event) error {
 		if e.Reason != "" {
 			return err
 		}
@@ -288,38 +288,38 @@ func TestTakeoversAreCountedByKind(t *testing.T) {
 	require.NoError(t, audit(lease.Event{Kind: lease.EventSteal, Unclean: true}))
 	require.NoError(t, audit(lease.Event{Kind: lease.EventSteal}))
 	require.ErrorIs(t, audit(lease.Event{Kind: lease.EventSteal, Unclean: true, Reason: "it did not happen"}), err)
-	now := c.now()
+	now := c.Now()
 	require.Equal(t, []uint64{4, 2, 1}, []uint64{now.Events[lease.EventSteal], now.Fenced, now.Unclean})
 }
 
 // A gate counts as taken again only if the lease that lost it goes on.
 func TestLossesOfTheGateAreCounted(t *testing.T) {
-	var c leaseCounts
-	audit := c.audited(func(lease.Event) error { return nil })
+	var c LeaseCounts
+	audit := c.Audited(func(lease.Event) error { return nil })
 	lost := fmt.Errorf("renewal: %w", lease.ErrGateLost)
 	expect := func(losses, retaken uint64) {
 		t.Helper()
-		now := c.now()
+		now := c.Now()
 		require.Equal(t, []uint64{losses, retaken}, []uint64{now.GateLost, now.GateRetaken})
 	}
-	c.renewed(0, nil)
+	c.NoteRenewal(0, nil)
 	expect(0, 0)
-	c.renewed(0, lost)
+	c.NoteRenewal(0, lost)
 	require.NoError(t, audit(lease.Event{Kind: lease.EventRenewFailed}))
-	c.renewed(0, errors.New("the store does not answer"))
+	c.NoteRenewal(0, errors.New("the store does not answer"))
 	expect(1, 0)
-	c.renewed(0, nil)
-	c.renewed(0, nil)
+	c.NoteRenewal(0, nil)
+	c.NoteRenewal(0, nil)
 	expect(1, 1)
-	c.renewed(0, lost)
+	c.NoteRenewal(0, lost)
 	require.NoError(t, audit(lease.Event{Kind: lease.EventExpire}))
 	require.NoError(t, audit(lease.Event{Kind: lease.EventAcquire}))
-	c.renewed(0, nil)
+	c.NoteRenewal(0, nil)
 	expect(2, 1)
 }
 
-func TestTallyIsBounded(t *testing.T) {
-	c := newTally[int](3)
+func TestACounterIsBounded(t *testing.T) {
+	c := newBoundedCounter[int](3)
 	for i := range 10 {
 		c.add(i)
 		c.add(0)
@@ -335,14 +335,14 @@ func TestTallyIsBounded(t *testing.T) {
 }
 
 // serveMetrics runs a server until the end of the test.
-func serveMetrics(t *testing.T, address string) *metricsServer {
+func serveMetrics(t *testing.T, address string) *Server {
 	t.Helper()
-	s, err := newMetricsServer(address, sampled, zap.NewNop())
+	s, err := newServer(address, sampled, zap.NewNop())
 	require.NoError(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan struct{})
-	s.open()
-	go func() { defer close(ended); s.run(ctx) }()
+	s.Open()
+	go func() { defer close(ended); s.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-ended; http.DefaultClient.CloseIdleConnections() })
 	return s
 }
@@ -363,12 +363,12 @@ func scrapeText(t *testing.T, network, address string) string {
 
 func TestMetricsOverTCP(t *testing.T) {
 	s := serveMetrics(t, "127.0.0.1:0")
-	require.Contains(t, scrapeText(t, "tcp", s.address()), `jvsfs_lease_fencing_token{worktree="main"} 12`)
-	resp, err := http.Post("http://"+s.address()+"/metrics", "", nil)
+	require.Contains(t, scrapeText(t, "tcp", s.Address()), `jvsfs_lease_fencing_token{worktree="main"} 12`)
+	resp, err := http.Post("http://"+s.Address()+"/metrics", "", nil)
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusMethodNotAllowed, resp.StatusCode)
-	resp, err = http.Get("http://" + s.address() + "/debug/pprof/")
+	resp, err = http.Get("http://" + s.Address() + "/debug/pprof/")
 	require.NoError(t, err)
 	require.NoError(t, resp.Body.Close())
 	require.Equal(t, http.StatusNotFound, resp.StatusCode)
@@ -381,7 +381,7 @@ func TestMetricsSocketIsForItsOwnerAndGoesAway(t *testing.T) {
 	path := filepath.Join(dir, "m.sock")
 	t.Run("serve", func(t *testing.T) {
 		s := serveMetrics(t, "unix:"+path)
-		require.Equal(t, "unix:"+path, s.address())
+		require.Equal(t, "unix:"+path, s.Address())
 		info, err := os.Lstat(path)
 		require.NoError(t, err)
 		require.Equal(t, os.ModeSocket|0o600, info.Mode())
@@ -390,124 +390,32 @@ func TestMetricsSocketIsForItsOwnerAndGoesAway(t *testing.T) {
 	left, err := os.ReadDir(dir)
 	require.NoError(t, err)
 	require.Empty(t, left)
-
-	l, err := listenSocket(path, 0o660)
-	require.NoError(t, err)
-	defer l.Close()
-	info, err := os.Lstat(path)
-	require.NoError(t, err)
-	require.Equal(t, os.ModeSocket|0o660, info.Mode())
-}
-
-// Whoever owns the directory of the socket can put another into the place of the one that
-// the socket is made in, at any time: the mode is never given to what lies there.
-func TestMetricsSocketIsMadeByDescriptor(t *testing.T) {
-	base := t.TempDir()
-	victim := filepath.Join(base, "victim")
-	require.NoError(t, os.Mkdir(victim, 0o755))
-	require.NoError(t, os.Chmod(victim, 0o755)) // whatever the umask
-	secret := filepath.Join(victim, bornSocket)
-	require.NoError(t, os.WriteFile(secret, []byte("secret"), 0o600))
-	_, err := openPrivate(victim)
-	require.ErrorContains(t, err, "another directory", "it was swapped before it was opened")
-	link := filepath.Join(base, "link")
-	require.NoError(t, os.Symlink(victim, link))
-	_, err = openPrivate(link)
-	require.Error(t, err)
-
-	ours, err := os.MkdirTemp(base, ".jvsfs-")
-	require.NoError(t, err)
-	fd, err := openPrivate(ours)
-	require.NoError(t, err)
-	defer unix.Close(fd)
-	require.NoError(t, os.Rename(ours, ours+".aside"))
-	require.NoError(t, os.Symlink(victim, ours), "it is swapped afterwards")
-	s, err := bindIn(fd, 0o666)
-	require.NoError(t, err)
-	defer s.UnixListener.Close()
-	for path, mode := range map[string]os.FileMode{secret: 0o600, filepath.Join(ours+".aside", bornSocket): os.ModeSocket | 0o666} {
-		info, err := os.Lstat(path)
-		require.NoError(t, err)
-		require.Equal(t, mode, info.Mode(), path)
-	}
-}
-
-// What is at the socket's place already is replaced only when it is a dead socket of
-// ours.
-func TestMetricsSocketReplaces(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m.sock")
-	dead, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-	require.NoError(t, err)
-	dead.SetUnlinkOnClose(false)
-
-	_, err = listenSocket(path, 0o600)
-	require.ErrorContains(t, err, "somebody answers there")
-	require.NoError(t, dead.Close())
-	l, err := listenSocket(path, 0o600)
-	require.NoError(t, err, "nobody answers any more")
-	require.NoError(t, l.Close())
-
-	for name, put := range map[string]func() error{
-		"is no socket": func() error { return os.WriteFile(path, []byte("precious"), 0o600) },
-		"no socket":    func() error { return os.Symlink("/etc/passwd", path) },
-		"belongs to user 65534": func() error {
-			l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
-			if err != nil {
-				return err
-			}
-			l.SetUnlinkOnClose(false)
-			return errors.Join(l.Close(), os.Chown(path, 65534, 65534))
-		},
-	} {
-		if os.Geteuid() != 0 && strings.HasPrefix(name, "belongs") {
-			continue
-		}
-		require.NoError(t, put())
-		_, err := listenSocket(path, 0o600)
-		require.ErrorContains(t, err, name)
-		require.NoError(t, os.Remove(path), "it is still there")
-	}
-}
-
-// A socket that another daemon has put in the place of ours is not ours to remove.
-func TestMetricsSocketOfAnotherStays(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.sock")
-	first, err := listenSocket(path, 0o600)
-	require.NoError(t, err)
-	require.NoError(t, os.Remove(path))
-	second, err := listenSocket(path, 0o600)
-	require.NoError(t, err)
-	require.NoError(t, first.Close())
-	require.FileExists(t, path)
-	require.NoError(t, second.Close())
-	require.NoFileExists(t, path)
 }
 
 // An address that is taken is no reason to fail: it is tried again.
 func TestMetricsTryAgain(t *testing.T) {
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	require.NoError(t, err)
-	s, err := newMetricsServer(taken.Addr().String(), sampled, zap.NewNop())
+	s, err := newServer(taken.Addr().String(), sampled, zap.NewNop())
 	require.NoError(t, err)
-	s.open()
-	require.Empty(t, s.address())
+	s.Open()
+	require.Empty(t, s.Address())
 	require.NoError(t, taken.Close())
-	s.open()
-	require.Equal(t, taken.Addr().String(), s.address())
+	s.Open()
+	require.Equal(t, taken.Addr().String(), s.Address())
 	ended, cancel := context.WithCancel(context.Background())
 	cancel()
-	s.run(ended)
+	s.Run(ended)
 	_, err = net.Dial("tcp", taken.Addr().String())
 	require.ErrorIs(t, err, unix.ECONNREFUSED)
 }
 
 func TestNoMetrics(t *testing.T) {
-	s, err := newMetricsServer("", sampled, zap.NewNop())
+	s, err := newServer("", sampled, zap.NewNop())
 	require.NoError(t, err)
-	s.open()
-	s.run(context.Background())
-	require.Empty(t, s.address())
-	_, err = newMetricsServer("nonsense", sampled, zap.NewNop())
+	s.Open()
+	s.Run(context.Background())
+	require.Empty(t, s.Address())
+	_, err = newServer("nonsense", sampled, zap.NewNop())
 	require.Equal(t, api.ExitUsage, api.AsFailure(err).Exit())
 }

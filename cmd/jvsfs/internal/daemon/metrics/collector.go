@@ -1,4 +1,4 @@
-package daemon
+package metrics
 
 import (
 	"runtime"
@@ -77,23 +77,23 @@ var (
 
 const metricsPrefix = "jvsfs_"
 
-// AllMetrics are the descriptions above.
-var AllMetrics []*metrics.Desc
+// All are the descriptions above.
+var All []*metrics.Desc
 
 func describe(name, help string, labels ...string) *metrics.Desc {
 	d := &metrics.Desc{Name: metricsPrefix + name, Help: help, Labels: labels}
-	AllMetrics = append(AllMetrics, d)
+	All = append(All, d)
 	return d
 }
 
-// metricsCollector makes metrics from the counters at each scrape, so that nothing is counted twice.
-type metricsCollector struct{ read func() meterReading }
+// collector makes metrics from the counters at each scrape, so that nothing is counted twice.
+type collector struct{ read func() reading }
 
 // Gather is metrics.Source's. It is called by several scrapes at a time.
-func (c metricsCollector) Gather() ([]*metrics.Family, error) {
+func (c collector) Gather() ([]*metrics.Family, error) {
 	r := c.read()
 	var to metrics.Set
-	out := metricSink{&to}
+	out := sink{&to}
 	out.ofMount(r)
 	out.ofOperations(r.Timings)
 	out.ofRefusals(r)
@@ -109,19 +109,19 @@ func (c metricsCollector) Gather() ([]*metrics.Family, error) {
 	return to.All()
 }
 
-// metricSink puts metrics into a scrape.
-type metricSink struct{ to *metrics.Set }
+// sink puts metrics into a scrape.
+type sink struct{ to *metrics.Set }
 
-func (s metricSink) counter(d *metrics.Desc, v uint64, labels ...string) {
+func (s sink) counter(d *metrics.Desc, v uint64, labels ...string) {
 	s.to.Counter(d, v, labels...)
 }
 
-func (s metricSink) gauge(d *metrics.Desc, v float64, labels ...string) {
+func (s sink) gauge(d *metrics.Desc, v float64, labels ...string) {
 	s.to.Gauge(d, v, labels...)
 }
 
 // states is one gauge for each of several words, 1 for the one that holds.
-func (s metricSink) states(d *metrics.Desc, now string, all []string, labels ...string) {
+func (s sink) states(d *metrics.Desc, now string, all []string, labels ...string) {
 	for _, word := range all {
 		v := 0.0
 		if word == now {
@@ -131,7 +131,7 @@ func (s metricSink) states(d *metrics.Desc, now string, all []string, labels ...
 	}
 }
 
-func (s metricSink) ofMount(r meterReading) {
+func (s sink) ofMount(r reading) {
 	s.gauge(metricBuildInfo, 1, api.Version(), runtime.Version())
 	s.states(metricEnforce, r.Enforce, []string{"enforce", "observe", "readonly"})
 	s.gauge(metricWaiting, float64(r.Waiting))
@@ -151,7 +151,7 @@ func resultName(ok bool) string {
 	return "failed"
 }
 
-func (s metricSink) ofRule(n tenure.Counts) {
+func (s sink) ofRule(n tenure.Counts) {
 	s.counter(metricRuleTenures, n.Tenures, n.Rule)
 	s.counter(metricRuleBreaks, n.Breaks, n.Rule)
 	s.counter(metricRuleRefusals, n.Refusals, n.Rule)
@@ -160,7 +160,7 @@ func (s metricSink) ofRule(n tenure.Counts) {
 	s.gauge(metricRuleOpen, float64(n.Open), n.Rule)
 }
 
-func (s metricSink) ofOperations(all []fusefs.Timing) {
+func (s sink) ofOperations(all []fusefs.Timing) {
 	for _, t := range all {
 		op := t.Op.String()
 		s.counter(metricOperations, t.Count-t.Absent-t.Failed, op, "ok")
@@ -174,7 +174,7 @@ func (s metricSink) ofOperations(all []fusefs.Timing) {
 	}
 }
 
-func (s metricSink) ofRefusals(r meterReading) {
+func (s sink) ofRefusals(r reading) {
 	for k, n := range r.Refusals {
 		d := metricRefusals
 		if k.observed {
@@ -186,7 +186,7 @@ func (s metricSink) ofRefusals(r meterReading) {
 	s.counter(metricSealed, r.Stats.SealedRefused)
 }
 
-func (s metricSink) ofBudgets(st fusefs.Stats) {
+func (s sink) ofBudgets(st fusefs.Stats) {
 	for _, g := range []struct {
 		d *metrics.Desc
 		v int64
@@ -201,7 +201,7 @@ func (s metricSink) ofBudgets(st fusefs.Stats) {
 	}
 }
 
-func (s metricSink) ofWorktree(w worktreeReading) {
+func (s sink) ofWorktree(w WorktreeReading) {
 	id := string(w.Worktree)
 	s.counter(metricWrites, w.Writes, id)
 	s.gauge(metricInFlight, float64(w.InFlight), id)
@@ -212,7 +212,7 @@ func (s metricSink) ofWorktree(w worktreeReading) {
 // leaseStates are the states of gate.Status.
 var leaseStates = []string{api.StateFree, api.StateHeld, "held_elsewhere", "expired", "stealable", "unreadable", "skewed", "closed"}
 
-func (s metricSink) ofLease(w worktreeReading, now time.Time) {
+func (s sink) ofLease(w WorktreeReading, now time.Time) {
 	id := string(w.Worktree)
 	s.states(metricState, w.State, leaseStates, id)
 	s.gauge(metricToken, float64(w.Token), id)
@@ -234,7 +234,7 @@ func (s metricSink) ofLease(w worktreeReading, now time.Time) {
 	s.ofLeaseCounts(w.Counts, id)
 }
 
-func (s metricSink) ofWaits(c waitCounts, labels ...string) {
+func (s sink) ofWaits(c waitCounts, labels ...string) {
 	buckets := make(map[float64]uint64, len(c.Within))
 	for i, n := range c.Within {
 		buckets[waitBounds[i].Seconds()] = n
@@ -242,7 +242,7 @@ func (s metricSink) ofWaits(c waitCounts, labels ...string) {
 	s.to.Histogram(metricWaited, c.N, c.Spent.Seconds(), buckets, labels...)
 }
 
-func (s metricSink) ofSpans(d *metrics.Desc, c spans, labels ...string) {
+func (s sink) ofSpans(d *metrics.Desc, c spans, labels ...string) {
 	buckets, sum := make(map[float64]uint64, renewBuckets), uint64(0)
 	for i, n := range c.Within {
 		sum += n
@@ -251,7 +251,7 @@ func (s metricSink) ofSpans(d *metrics.Desc, c spans, labels ...string) {
 	s.to.Histogram(d, c.N, c.Spent.Seconds(), buckets, labels...)
 }
 
-func (s metricSink) ofLeaseCounts(c leaseCountsOf, id string) {
+func (s sink) ofLeaseCounts(c leaseCountsOf, id string) {
 	s.counter(metricRenewals, c.Renewed, id, "ok")
 	s.counter(metricRenewals, c.RenewFailed, id, "failed")
 	s.ofSpans(metricRenewal, c.Renewals, id)

@@ -1,4 +1,4 @@
-package daemon
+package metrics
 
 import "github.com/jvsfs/jvsfs/lease"
 
@@ -14,7 +14,7 @@ var (
 )
 
 // ofEtcd tells nothing where the lock directory decides.
-func (s metricSink) ofEtcd(c *lease.RemoteCounts) {
+func (s sink) ofEtcd(c *lease.RemoteCounts) {
 	if c == nil {
 		return
 	}

@@ -1,16 +1,18 @@
-package daemon
+package metrics
 
 import (
 	"context"
 	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/socket"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/metrics"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -22,12 +24,13 @@ const (
 	// metricsConnections bounds the descriptors that scrapers, or other clients, can take.
 	metricsConnections = 16
 	metricsAtOnce      = 4                // scrapes
+	metricsHeaders     = 5 * time.Second  // to send the headers of a request
 	metricsTimeout     = 10 * time.Second // of one scrape, and to send or take one
 )
 
-// metricsServer serves Prometheus metrics over HTTP. If it cannot listen, the mount serves all the same, and
+// Server serves Prometheus metrics over HTTP. If it cannot listen, the mount serves all the same, and
 // the server tries again. A nil one serves nothing.
-type metricsServer struct {
+type Server struct {
 	at   mountcfg.Metrics
 	http http.Server
 	log  *zap.Logger
@@ -37,16 +40,9 @@ type metricsServer struct {
 	told     bool         // that the address is not available
 }
 
-// open makes what gathers all metrics from one reading of the counters for each scrape, and the server. Nothing listens yet.
-func (d *metering) open() (err error) {
-	d.gathers = metricsCollector{d.meters}
-	d.metrics, err = newMetricsServer(d.cfg.Metrics, d.gathers, d.log)
-	return err
-}
-
-// newMetricsServer makes the server of an address in the form of mountcfg.ParseMetrics;
+// newServer makes the server of an address in the form of mountcfg.ParseMetrics;
 // "" gives nil. Nothing listens yet.
-func newMetricsServer(address string, all metrics.Source, log *zap.Logger) (*metricsServer, error) {
+func newServer(address string, all metrics.Source, log *zap.Logger) (*Server, error) {
 	if address == "" {
 		return nil, nil
 	}
@@ -54,34 +50,42 @@ func newMetricsServer(address string, all metrics.Source, log *zap.Logger) (*met
 	if err != nil {
 		return nil, api.UsageError(err)
 	}
-	return metricsServerAt(at, all, log), nil
+	return serverAt(at, all, log), nil
 }
 
-func metricsServerAt(at mountcfg.Metrics, all metrics.Source, log *zap.Logger) *metricsServer {
+func serverAt(at mountcfg.Metrics, all metrics.Source, log *zap.Logger) *Server {
 	mux := http.NewServeMux()
 	mux.Handle("GET "+metricsPath, metrics.Handler(all, zap.NewStdLog(log), metricsAtOnce, metricsTimeout))
-	return &metricsServer{at: at, log: log, http: http.Server{
+	return &Server{at: at, log: log, http: http.Server{
 		Handler: mux, ErrorLog: zap.NewStdLog(log), MaxHeaderBytes: 16 << 10,
-		ReadHeaderTimeout: requestTimeout, ReadTimeout: metricsTimeout, WriteTimeout: 2 * metricsTimeout, IdleTimeout: time.Minute,
+		ReadHeaderTimeout: metricsHeaders, ReadTimeout: metricsTimeout, WriteTimeout: 2 * metricsTimeout, IdleTimeout: time.Minute,
 	}}
 }
 
-// ServeMetrics serves what is gathered, in the way of the server of a mount, until ctx ends. Unlike that it fails
+// Serve serves what is gathered, in the way of the server of a mount, until ctx ends. Unlike that it fails
 // if it cannot listen. ready is told where it listens.
-func ServeMetrics(ctx context.Context, at mountcfg.Metrics, all metrics.Source, log *zap.Logger, ready func(address string)) error {
-	s := metricsServerAt(at, all, log)
-	l, err := listenMetrics(at)
+func Serve(ctx context.Context, at mountcfg.Metrics, all metrics.Source, log *zap.Logger, ready func(address string)) error {
+	s := serverAt(at, all, log)
+	l, err := listen(at)
 	if err != nil {
 		return err
 	}
 	s.listener = l
 	s.warnBeyond(l.Addr())
-	ready(s.address())
+	ready(s.Address())
 	return s.serve(ctx)
 }
 
-// address is where metrics are served, "" for nowhere.
-func (s *metricsServer) address() string {
+// listen listens at the address.
+func listen(at mountcfg.Metrics) (net.Listener, error) {
+	if at.Network != "unix" {
+		return net.Listen(at.Network, at.Address)
+	}
+	return socket.Listen(at.Address, os.FileMode(at.Mode))
+}
+
+// Address is where metrics are served, "" for nowhere.
+func (s *Server) Address() string {
 	if s == nil {
 		return ""
 	}
@@ -96,12 +100,12 @@ func (s *metricsServer) address() string {
 	return s.listener.Addr().String() // with the port that was given for 0
 }
 
-// open tries to listen, once.
-func (s *metricsServer) open() {
+// Open tries to listen, once.
+func (s *Server) Open() {
 	if s == nil {
 		return
 	}
-	l, err := listenMetrics(s.at)
+	l, err := listen(s.at)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err != nil {
@@ -116,23 +120,23 @@ func (s *metricsServer) open() {
 	s.warnBeyond(l.Addr())
 }
 
-func (s *metricsServer) warnBeyond(a net.Addr) {
+func (s *Server) warnBeyond(a net.Addr) {
 	if host, ok := a.(*net.TCPAddr); ok && !host.IP.IsLoopback() {
 		s.log.Warn("metrics are served beyond this machine, without TLS or password", zap.Stringer("address", a))
 	}
 }
 
-// run serves until ctx ends, and waits for its scrapes.
-func (s *metricsServer) run(ctx context.Context) {
+// Run serves until ctx ends, and waits for its scrapes.
+func (s *Server) Run(ctx context.Context) {
 	if s == nil {
 		return
 	}
-	for s.address() == "" {
+	for s.Address() == "" {
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(metricsRetry):
-			s.open()
+			s.Open()
 		}
 	}
 	if err := s.serve(ctx); err != nil {
@@ -141,7 +145,7 @@ func (s *metricsServer) run(ctx context.Context) {
 }
 
 // serve serves at the listener until ctx ends, and waits for its scrapes.
-func (s *metricsServer) serve(ctx context.Context) error {
+func (s *Server) serve(ctx context.Context) error {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() { defer close(ended); s.shut() })
 	err := s.http.Serve(bounded(s.listener, metricsConnections))
@@ -155,7 +159,7 @@ func (s *metricsServer) serve(ctx context.Context) error {
 }
 
 // shut gives current scrapes a moment to end, and cuts off the rest.
-func (s *metricsServer) shut() {
+func (s *Server) shut() {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
 	if s.http.Shutdown(ctx) != nil {

@@ -1,13 +1,13 @@
-package daemon
+package metrics
 
 import (
 	"maps"
 	"sync"
 )
 
-// tally counts by kind. The number of kinds is bounded; further kinds are counted as one. Safe for concurrent
+// boundedCounter counts by kind. The number of kinds is bounded; further kinds are counted as one. Safe for concurrent
 // use.
-type tally[K comparable] struct {
+type boundedCounter[K comparable] struct {
 	limit int
 
 	mu     sync.Mutex
@@ -15,11 +15,11 @@ type tally[K comparable] struct {
 	beyond uint64
 }
 
-func newTally[K comparable](limit int) *tally[K] {
-	return &tally[K]{limit: limit, counts: map[K]uint64{}}
+func newBoundedCounter[K comparable](limit int) *boundedCounter[K] {
+	return &boundedCounter[K]{limit: limit, counts: map[K]uint64{}}
 }
 
-func (t *tally[K]) add(k K) {
+func (t *boundedCounter[K]) add(k K) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if _, known := t.counts[k]; !known && len(t.counts) >= t.limit {
@@ -30,7 +30,7 @@ func (t *tally[K]) add(k K) {
 }
 
 // drop moves kinds to the count beyond the limit, which makes room for others.
-func (t *tally[K]) drop(which func(K) bool) {
+func (t *boundedCounter[K]) drop(which func(K) bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	maps.DeleteFunc(t.counts, func(k K, n uint64) bool {
@@ -43,7 +43,7 @@ func (t *tally[K]) drop(which func(K) bool) {
 }
 
 // all returns the counts, and how often a kind was beyond the limit.
-func (t *tally[K]) all() (map[K]uint64, uint64) {
+func (t *boundedCounter[K]) all() (map[K]uint64, uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return maps.Clone(t.counts), t.beyond

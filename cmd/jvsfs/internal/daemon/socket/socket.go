@@ -1,4 +1,4 @@
-package daemon
+package socket
 
 import (
 	"errors"
@@ -11,21 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// listenMetrics listens at the address.
-func listenMetrics(at mountcfg.Metrics) (net.Listener, error) {
-	if at.Network != "unix" {
-		return net.Listen(at.Network, at.Address)
-	}
-	return listenSocket(at.Address, os.FileMode(at.Mode))
-}
-
-// listenSocket makes a unix socket with a mode. The umask cannot do that: it belongs to the whole process, and
+// Listen makes a unix socket with a mode. The umask cannot do that: it belongs to the whole process, and
 // is zero in a daemon. So the socket is made in a private directory, gets its mode there, and is then moved to
 // its place. An existing file is replaced only if it is a socket of ours on which nobody answers.
-func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
+func Listen(path string, mode os.FileMode) (net.Listener, error) {
 	if err := clearSocket(path); err != nil {
 		return nil, err
 	}
@@ -46,6 +37,27 @@ func listenSocket(path string, mode os.FileMode) (net.Listener, error) {
 	s.path = path
 	if err := unix.Renameat2(fd, bornSocket, unix.AT_FDCWD, path, unix.RENAME_NOREPLACE); err != nil {
 		return nil, errors.Join(&os.PathError{Op: "rename", Path: path, Err: err}, unix.Unlinkat(fd, bornSocket, 0), s.UnixListener.Close())
+	}
+	return s, nil
+}
+
+// ListenInstead makes a socket in the place of whatever is there. It is for a directory in which nobody else can make names.
+func ListenInstead(path string, mode os.FileMode) (*Listener, error) {
+	if err := os.Remove(path); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return nil, err
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: path, Net: "unix"})
+	if err != nil {
+		return nil, err
+	}
+	l.SetUnlinkOnClose(false) // by name: another one may be there by then
+	s := &Listener{UnixListener: l, path: path}
+	err = os.Chmod(path, mode)
+	if err == nil {
+		err = unix.Lstat(path, &s.made)
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.Remove(path), l.Close())
 	}
 	return s, nil
 }
@@ -72,13 +84,13 @@ const bornSocket = "s"
 
 // bindIn makes a socket with a mode in a private directory. It works by the descriptor: the path may lead
 // through directories of other users, and a name must fit into 107 bytes (unix(7)).
-func bindIn(fd int, mode os.FileMode) (*socketListener, error) {
+func bindIn(fd int, mode os.FileMode) (*Listener, error) {
 	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fmt.Sprintf("/proc/self/fd/%d/%s", fd, bornSocket), Net: "unix"})
 	if err != nil {
 		return nil, err
 	}
 	l.SetUnlinkOnClose(false)
-	s := &socketListener{UnixListener: l}
+	s := &Listener{UnixListener: l}
 	err = unix.Fchmodat(fd, bornSocket, uint32(mode.Perm()), 0) // nobody else can have replaced it by a link
 	if err == nil {
 		err = unix.Fstatat(fd, bornSocket, &s.made, unix.AT_SYMLINK_NOFOLLOW)
@@ -113,15 +125,15 @@ func clearSocket(path string) error {
 	return os.Remove(path)
 }
 
-// socketListener removes its socket when it is closed, unless another one is in its place.
-type socketListener struct {
+// Listener removes its socket when it is closed, unless another one is in its place.
+type Listener struct {
 	*net.UnixListener
 	path string
 	made unix.Stat_t
 }
 
 // Close is net.Listener's.
-func (l *socketListener) Close() error {
+func (l *Listener) Close() error {
 	var st unix.Stat_t
 	if unix.Lstat(l.path, &st) == nil && st.Dev == l.made.Dev && st.Ino == l.made.Ino {
 		_ = os.Remove(l.path) // it may be gone since
@@ -130,4 +142,4 @@ func (l *socketListener) Close() error {
 }
 
 // Addr is net.Listener's: where the socket is, not where it was made.
-func (l *socketListener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
+func (l *Listener) Addr() net.Addr { return &net.UnixAddr{Name: l.path, Net: "unix"} }
