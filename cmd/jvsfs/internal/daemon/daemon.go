@@ -12,10 +12,12 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/events"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/guardian"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
@@ -72,7 +74,8 @@ type Daemon struct {
 	*mount
 	leases     *leaseOps
 	succession *succession
-	trail      *refusalTrail
+	trail      *refusals.Trail
+	recent     *recentRefusals
 	counts     *metrics.Counts
 	suppressed *logging.Suppressed // log lines that were left out; nil counts nothing
 	meter      *metrics.Meter
@@ -108,31 +111,31 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.LogTo(log)
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, authorities: out.Authorities, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
-		resolver: gate.NewResolver(lease.SystemClock()), events: newEventRing(), agentRuns: make(chan struct{}, 1), asks: make(storeAsks, mostStoreAsks), cutClients: new(lease.CutClients),
+		resolver: gate.NewResolver(lease.SystemClock()), agentRuns: make(chan struct{}, 1), asks: make(storeAsks, mostStoreAsks), cutClients: new(lease.CutClients),
 	}
-	m.ruleTold = &ruleEvents{ring: m.events, traffic: newEventRing()}
 	var err error
 	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
 		return nil, api.UsageError(err)
 	}
 	m.place.Rules = m.rules // which fit, as mount has checked
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
+	d.registry = newRegistry(log, d.newWorktree)
+	d.events = events.New(m, processText(host.ThisProcess()), d.registry.ended)
 	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
 	d.counts, d.suppressed = metrics.NewCounts(len(operations)), out.Suppressed
-	d.trail = &refusalTrail{mount: m, counts: d.counts}
+	d.trail = refusals.New(m.resolver, refusals.Places{
+		Audit: func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
+	}, log)
+	d.recent = &recentRefusals{mount: m, trail: d.trail}
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.runs = &runs{mount: m, unmounting: d.unmounting}
 	d.returning = &storeReturn{mount: m, again: make(chan struct{})}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
-	d.registry = newRegistry(log, d.newWorktree)
 	d.journal = journal.New(log)
-	d.trail.refused = newRefusals(func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, log)
-	d.trail.history = newRefusalHistory(newWitness(d.resolver).look)
-	d.trail.history.fresh = d.events.tellRefusal
-	d.registry.refused = d.trail.noteOutside
+	d.registry.refused = d.trail.NoteOutside
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}
@@ -239,21 +242,21 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		WaitOnConflict: d.cfg.WaitOnConflict, MakeOnFree: true,
 		Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(), Resolver: d.resolver, Exits: d.exits,
 		Wrote:  d.wrote,
-		Exempt: exempt, OnExempt: d.trail.noteExempt,
-		OnRefusal: d.trail.logRefusal,
+		Exempt: exempt, OnExempt: d.trail.NoteExempt,
+		OnRefusal: d.trail.Note,
 	})
 	cutOff, err := d.cutOff()
 	if err != nil {
 		return nil, err
 	}
-	told := &leaseEvents{ring: d.events, id: id}
+	told := d.events.OfLease(id)
 	w := &worktree{id: id, guard: guard, events: newBroadcast(), counts: &metrics.LeaseCounts{}}
-	fence := announcingFence{toldFence{d.journal.Fenced(guard, id), told}, w.events}
+	fence := announcingFence{told.Fenced(d.journal.Fenced(guard, id)), w.events}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.Audited(told.auditing(d.auditEvent)), AuditAll: w.counts.AuditedAll(d.auditEvents), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
+		Audit: w.counts.Audited(told.Auditing(d.auditEvent)), AuditAll: w.counts.AuditedAll(d.auditEvents), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 		CutOff:  cutOff, RelyOnFence: d.cfg.RelyOnFence, StoreClient: lockop.StoreClient(d.locks.FD()),
 	})
@@ -274,7 +277,7 @@ func (d *Daemon) Run(ctx context.Context, ready func(error) error) error {
 
 func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := d.fs.Prepare(); err != nil {
-		return fmt.Errorf("mount %s: %w", d.mountpoint(), err)
+		return fmt.Errorf("mount %s: %w", d.Mountpoint(), err)
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -310,16 +313,16 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if d.succession.replaced != nil {
 		all.Go(func() { d.succession.awaitPredecessor(serving) })
 	}
-	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.mountpoint()),
+	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.Mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
-	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.mountpoint()))
+	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.Mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
 	all.Go(func() { d.takeBack(serving) })
 	all.Go(func() { d.returning.run(serving) })
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
-	defer d.events.end()
+	defer d.events.End()
 	defer d.book.EndWindows()
 	return d.untilTheEnd(ctx, abort)
 }
@@ -341,7 +344,7 @@ func (d *Daemon) attend(serving context.Context, control *controlServer, all *sy
 		all.Go(func() { d.ruleTrail.run(serving) })
 		all.Go(func() { d.succession.lend(serving) })
 	}
-	all.Go(func() { d.trail.refused.run(serving) })
+	all.Go(func() { d.trail.Run(serving) })
 	all.Go(func() { d.suppressed.Run(serving, d.log) })
 	d.meter.Open()
 	all.Go(func() { d.meter.Run(serving) })
@@ -364,7 +367,7 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 			return err
 		}
 	case <-ctx.Done():
-		d.drained = d.service.Draining("unmounting " + d.mountpoint())
+		d.drained = d.service.Draining("unmounting " + d.Mountpoint())
 		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(abort))
 	}
 	d.drained = d.service.Draining("unmounted; releasing")
@@ -387,14 +390,14 @@ func (d *mount) findMount() int64 {
 		return 0
 	}
 	for _, m := range mounts.JVSFS() {
-		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.mountpoint() {
+		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.Mountpoint() {
 			return int64(m.ID) // the first one, in case somebody has bound it to itself already
 		}
 	}
 	return 0
 }
 
-func (d *mount) mountpoint() string {
+func (d *mount) Mountpoint() string {
 	if d.cfg.Mountpoint == "" {
 		return d.place.Root
 	}

@@ -29,7 +29,7 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.SealedOff:
 		d.refused(&x, gate.Refusal{Reason: gate.ReasonSealed})
 	case mode == gate.ReadOnly:
-		d.refused(&x, gate.Refusal{Reason: gate.ReasonReadOnly, Worktree: lease.WorktreeID(filepath.Base(d.mountpoint()))})
+		d.refused(&x, gate.Refusal{Reason: gate.ReasonReadOnly, Worktree: lease.WorktreeID(filepath.Base(d.Mountpoint()))})
 	case rule.Kind == layout.BadName:
 		d.refused(&x, gate.Refusal{Reason: gate.ReasonBadWorktree, Worktree: lease.WorktreeID(rule.Name)})
 		x.Allowed, x.WouldRefuse = mode == gate.Observing, mode == gate.Observing
@@ -57,9 +57,9 @@ func (d *leaseOps) refused(x *gate.Explanation, no gate.Refusal) {
 
 // inNoWorktree refuses a request about the lease of a path that no lease guards.
 func (d *mount) inNoWorktree(rel string) *api.Failure {
-	path, next := filepath.Join(d.mountpoint(), rel), "jvsfs layout names what guards a path"
+	path, next := filepath.Join(d.Mountpoint(), rel), "jvsfs layout names what guards a path"
 	if d.place.Layout == layout.JVS {
-		next = fmt.Sprintf("name one of them: %s, or %s/NAME", human.Typed(filepath.Join(d.mountpoint(), "main")), human.Typed(filepath.Join(d.mountpoint(), "worktrees")))
+		next = fmt.Sprintf("name one of them: %s, or %s/NAME", human.Typed(filepath.Join(d.Mountpoint(), "main")), human.Typed(filepath.Join(d.Mountpoint(), "worktrees")))
 	}
 	return &api.Failure{Class: api.ClassUsage, Message: path + " is in none of the worktrees of this mount, so it has no lease", Next: next}
 }

@@ -21,16 +21,16 @@ import (
 // answerEnforce shows the mode, or switches it.
 func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enforce) (api.Response, error) {
 	if req.Mode == "" {
-		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status()})
+		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.Mountpoint(), EnforceStatus: d.mode.status()})
 	}
 	to, err := gate.ParseEnforce(req.Mode)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
 	}
-	if to != gate.ReadOnly && readOnlyToKernel(d.mountpoint()) {
+	if to != gate.ReadOnly && readOnlyToKernel(d.Mountpoint()) {
 		return api.Response{}, &api.Failure{
-			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.mountpoint()),
-			Next: "mount -o remount,bind,rw " + d.mountpoint() + ", then switch",
+			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.Mountpoint()),
+			Next: "mount -o remount,bind,rw " + d.Mountpoint() + ", then switch",
 		}
 	}
 	if !d.switching.TryLock() {
@@ -45,7 +45,7 @@ func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enfo
 	if err != nil {
 		return api.Response{}, err
 	}
-	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint(), EnforceStatus: d.mode.status(), Previous: from})
+	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.Mountpoint(), EnforceStatus: d.mode.status(), Previous: from})
 	resp.Note = note
 	return resp, err
 }
@@ -77,7 +77,7 @@ func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.E
 	}
 	if from != to {
 		d.mode.switched(time.Now(), by)
-		d.noteSwitch(from, to, by)
+		d.events.Note(api.Event{Kind: api.ModeSwitched, Enforce: to, EnforcePrevious: from, By: by})
 		d.log.Warn("enforce switched", zap.String("from", string(from)), zap.String("to", string(to)), zap.String("by", by), zap.Error(err))
 	}
 	if to.StricterThan(from) {
@@ -95,7 +95,7 @@ func (d *modeSwitch) undrained(to gate.Enforce, wait time.Duration, err error) *
 	return &api.Failure{
 		Class: api.ClassBusy, Err: err,
 		Message: fmt.Sprintf("the mode is %s now, but writes that were admitted before have not ended within %s", to, wait),
-		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.mountpoint(), to),
+		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.Mountpoint(), to),
 	}
 }
 
@@ -112,7 +112,7 @@ func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
 	err := d.audit.Append(context.Background(), audit.Record{
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{
-			"mountpoint": d.mountpoint(), "from": from, "to": to,
+			"mountpoint": d.Mountpoint(), "from": from, "to": to,
 			"by_uid": by.UID, "by_user": userName(by.UID), "by_pid": by.PID,
 		},
 	})

@@ -116,17 +116,17 @@ func (d *mount) isDirBelow(rel string) bool {
 func (d *mount) whyNoWindow(err error, path string) error {
 	held, holds := errors.AsType[tenure.HeldError](err)
 	other, overlaps := errors.AsType[tenure.OverlapError](err)
-	place := human.Typed(d.below(path))
+	place := human.Typed(d.Below(path))
 	switch {
 	case errors.Is(err, tenure.ErrUnprotected):
-		return &api.Failure{Class: api.ClassUsage, Message: "no rule protects " + d.below(path), Next: "jvsfs rules " + human.Typed(d.mountpoint()) + " lists the rules"}
+		return &api.Failure{Class: api.ClassUsage, Message: "no rule protects " + d.Below(path), Next: "jvsfs rules " + human.Typed(d.Mountpoint()) + " lists the rules"}
 	case holds:
 		return &api.Failure{
 			Class: lease.ClassLockConflict, Message: fmt.Sprintf("lock %s of rule %s is held since %s by %s: a window takes nothing from anybody", held.Lock, held.Rule, human.Clock(*held.Since), held.HolderText()),
 			Next: "wait until it gives the lock up, or take it away: jvsfs rules break " + place, Err: err,
 		}
 	case overlaps:
-		return &api.Failure{Class: lease.ClassLockConflict, Message: other.Error(), Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.below(other.Path)), Err: err}
+		return &api.Failure{Class: lease.ClassLockConflict, Message: other.Error(), Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.Below(other.Path)), Err: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &api.Failure{Class: api.ClassBusy, Message: "what is in flight there did not end in time, so no window is open", Next: "try again", Err: err}
 	}
@@ -136,14 +136,14 @@ func (d *mount) whyNoWindow(err error, path string) error {
 // answerCloseRule closes a window: root may, and who belongs to its holder.
 func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, error) {
 	if d.book == nil {
-		return api.Response{}, noWindow(d.below(req.Path))
+		return api.Response{}, noWindow(d.Below(req.Path))
 	}
 	w, more := d.book.At(req.Path)
 	switch {
 	case more:
-		return api.Response{}, api.Usagef("%s belongs to more than one window: name the path that was opened; jvsfs status shows it", d.below(req.Path))
+		return api.Response{}, api.Usagef("%s belongs to more than one window: name the path that was opened; jvsfs status shows it", d.Below(req.Path))
 	case w == nil || req.Window != 0 && w.View().Window != req.Window:
-		return api.Response{}, noWindow(d.below(req.Path))
+		return api.Response{}, noWindow(d.Below(req.Path))
 	}
 	id, known := d.peerIs(s.peer)
 	if s.peer.UID != 0 && (!known || !d.resolver.Member(w.Holder(), id)) {
@@ -153,8 +153,8 @@ func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, er
 	return api.ResultOf(api.RuleWindow{WindowView: w.View(), Ended: w.How()})
 }
 
-// below is a path below the source, through the mount.
-func (d *mount) below(rel string) string { return filepath.Join(d.mountpoint(), rel) }
+// Below is a path below the source, through the mount.
+func (d *mount) Below(rel string) string { return filepath.Join(d.Mountpoint(), rel) }
 
 func noWindow(place string) error {
 	return &api.Failure{Class: lease.ClassLockNotHeld, Message: "no maintenance window is open at " + place, Next: "jvsfs status shows those that are open"}

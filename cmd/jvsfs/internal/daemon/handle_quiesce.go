@@ -100,7 +100,7 @@ func (d *leaseOps) openWindow(ctx context.Context, w *worktree, of gate.Windowed
 
 // keepWindow tells the client, and returns when the window is over. The error says why it is broken.
 func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win *gate.Window) error {
-	d.events.note(noted{Event: api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()}})
+	d.events.Note(api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()})
 	resp, err := api.ResultOf(api.Window{Since: win.Since(), Until: win.Until(), Token: win.Token()})
 	if err == nil {
 		resp.Event = api.EventResult
@@ -129,7 +129,7 @@ func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win 
 // not open.
 func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
 	r := audit.Record{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
-		"mountpoint": d.mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
+		"mountpoint": d.Mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
 	}}
 	if win != nil || err != nil {
 		r.EventType = "quiesce_end"
@@ -139,7 +139,7 @@ func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, 
 		}
 		if win != nil {
 			r.Details["since"], r.Details["fencing_token"] = win.Since().UTC(), win.Token()
-			d.events.note(noted{Event: api.Event{Kind: api.QuiesceEnded, Worktree: string(w.id), Token: win.Token(), Reason: reasonOf(err)}})
+			d.events.Note(api.Event{Kind: api.QuiesceEnded, Worktree: string(w.id), Token: win.Token(), Reason: reasonOf(err)})
 		}
 		d.log.Info("quiesce ended", zap.String("worktree", string(w.id)), zap.String("by", of.Who), zap.Error(err))
 	}

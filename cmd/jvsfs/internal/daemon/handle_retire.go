@@ -301,6 +301,6 @@ func (d *succession) leaveToSuccessor() {
 			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Since: g.Since, Holder: g.Holder})
 		}
 	}
-	d.events.end() // the successor tells what follows
+	d.events.End() // the successor tells what follows
 	d.log.Info("replaced: files that are open here stay here until they are closed")
 }

@@ -31,7 +31,7 @@ func (d *mount) refuseLink(w *worktree, rel string, uid uint32, so string) error
 		Next:    "name the place itself, not the link"}
 }
 
-func (d *mount) nameOf(rel string) string { return human.Printable(filepath.Join(d.mountpoint(), rel)) }
+func (d *mount) nameOf(rel string) string { return human.Printable(filepath.Join(d.Mountpoint(), rel)) }
 
 // leadsOut reports whether the links of a path lead out of the worktree that its text names, and to which place.
 func (d *mount) leadsOut(w *worktree, rel string) (end string, out bool) {
@@ -94,10 +94,10 @@ func (d *mount) readLink(rel string) (target string, is bool) {
 
 // ownPath is an absolute path below the mount, as one below the source. "" if it is elsewhere.
 func (d *mount) ownPath(path string) string {
-	if !host.Within(d.mountpoint(), path) {
+	if !host.Within(d.Mountpoint(), path) {
 		return ""
 	}
-	rel, err := filepath.Rel(d.mountpoint(), path)
+	rel, err := filepath.Rel(d.Mountpoint(), path)
 	if err != nil {
 		return ""
 	}

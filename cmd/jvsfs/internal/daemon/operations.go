@@ -44,10 +44,10 @@ var operations = tableOf(
 		return api.ResultOf(d.cfg.Origins()) // open to all, as status is: it has no secrets
 	}),
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, _ context.Context, s *session, r api.Refusals) (api.Response, error) {
-		return d.trail.answerRefusals(s, r)
+		return d.recent.answerRefusals(s, r)
 	}),
 	onMount(changesNothing, lockop.Anybody, func(d *Daemon, ctx context.Context, s *session, r api.Events) (api.Response, error) {
-		return d.answerEvents(ctx, s, r)
+		return d.events.Answer(ctx, s.peer.UID, r, d.succession.after())
 	}),
 	onMount(changesNothing, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, r api.Doctor) (api.Response, error) {
 		return d.answerDoctor(r)
@@ -64,7 +64,7 @@ var operations = tableOf(
 		if !d.unmounting.isCopy(s.req.(api.Unmount)) {
 			return api.Response{}, false, nil
 		}
-		resp, err := api.ResultOf(api.Unmounted{CopyOf: d.mountpoint()}) // the client can do that by itself
+		resp, err := api.ResultOf(api.Unmounted{CopyOf: d.Mountpoint()}) // the client can do that by itself
 		return resp, true, err
 	}),
 	onMount(changesLeases, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, _ api.Leave) (api.Response, error) {

@@ -10,8 +10,9 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/events"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
@@ -62,8 +63,7 @@ type mount struct {
 	ruleTrail *ruleTrail    // with book
 	tenures   *host.Tenures // what a daemon after this one needs of it
 	reached   bool          // everybody can come to the source
-	events    *eventRing
-	ruleTold  *ruleEvents
+	events    *events.Feed
 
 	agentRuns  chan struct{}     // capacity 1: the fence agent runs (cutoff.go)
 	cutClients *lease.CutClients // whom it has cut off
@@ -92,15 +92,6 @@ type succession struct {
 	rulesLeft  chan struct{} // closed when another daemon has the locks of rules
 }
 
-// refusalTrail records refusals: in the log, in the audit chain, and in the memory of recent refusals
-// (refusal_*.go, audit_refusals.go).
-type refusalTrail struct {
-	*mount
-	counts  *metrics.Counts
-	refused *refusals
-	history *refusalHistory
-}
-
 // modeSwitch shows and switches how the mount treats writes without the lease (handle_enforce.go).
 type modeSwitch struct {
 	*mount
@@ -111,7 +102,7 @@ type modeSwitch struct {
 // unmounting unmounts, by a request or a signal (handle_umount.go, end.go).
 type unmounting struct {
 	*mount
-	trail   *refusalTrail
+	trail   *refusals.Trail
 	mountID atomic.Int64  // of the mount in mountinfo, 0 while it is not known
 	ended   chan struct{} // closed when the kernel has dropped the mount everywhere
 	umount  sync.Mutex    // one at a time

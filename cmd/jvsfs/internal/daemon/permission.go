@@ -116,7 +116,7 @@ func mayPass(k process.Credentials, dirfd int, path string) bool {
 // mayReach reports whether a process can walk to the mount, in this mount namespace or in its own, or has its
 // working directory there.
 func (d *mount) mayReach(k process.Credentials, pid int) bool {
-	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint()), unix.X_OK) == nil {
+	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.Mountpoint()), unix.X_OK) == nil {
 		return true
 	}
 	proc := filepath.Join("/proc", strconv.Itoa(pid))

@@ -93,3 +93,19 @@ func (d *succession) predecessors() []host.ProcessState {
 	all := append([]host.ProcessState{d.replaced.Daemon}, d.journal.Instead()...)
 	return slices.DeleteFunc(all, func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
 }
+
+// after names the daemon that this one has replaced, "" if it has replaced none.
+func (d *succession) after() string {
+	if d.replaced == nil {
+		return ""
+	}
+	return processText(d.replaced.Daemon, nil)
+}
+
+// processText tells one daemon from another.
+func processText(p host.ProcessState, err error) string {
+	if err != nil {
+		return ""
+	}
+	return fmt.Sprintf("%d:%d", p.PID, p.Start)
+}

@@ -57,7 +57,7 @@ func (d *mount) openBook(rules *lockfile.Rules) error {
 // lockEvent logs what has happened to a lock file. Taking and giving up is what its program does all the time.
 func (d *mount) lockEvent(e tenure.Event) {
 	d.ruleTrail.note(e)
-	d.ruleTold.note(e)
+	d.events.NoteLock(e)
 	if e.Window != nil {
 		d.log.Info(string(e.Kind), zap.String("path", e.Window.Path), zap.Uint64("window", e.Number), zap.String("holder", e.Holder.ID()), zap.String("how", string(e.How)))
 		return

@@ -1,4 +1,4 @@
-package daemon
+package events
 
 import (
 	"sync"
@@ -7,18 +7,20 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 func TestEventRing(t *testing.T) {
-	r := newEventRing()
+	r := newRing()
 	l := r.after(0, 10)
 	require.Empty(t, l.events)
 	require.Zero(t, l.next)
 	r.note(noted{Event: api.Event{Kind: api.Acquired}})
 	<-l.more
-	for range eventsKept + 5 {
+	for range kept + 5 {
 		r.note(noted{Event: api.Event{Kind: api.Refused}})
 	}
 	l = r.after(0, 3)
@@ -26,10 +28,10 @@ func TestEventRing(t *testing.T) {
 	require.Len(t, l.events, 3)
 	require.EqualValues(t, 7, l.events[0].Seq)
 	require.EqualValues(t, 9, l.next)
-	l = r.after(l.next, eventsKept)
+	l = r.after(l.next, kept)
 	require.Zero(t, l.first)
 	require.EqualValues(t, 10, l.events[0].Seq)
-	require.EqualValues(t, eventsKept+6, l.next)
+	require.EqualValues(t, kept+6, l.next)
 	require.Equal(t, l.next, r.latest())
 	require.EqualValues(t, r.latest(), r.after(1<<40, 1).next, "a number that was never given")
 	r.end()
@@ -40,11 +42,11 @@ func TestEventRing(t *testing.T) {
 
 // Readers that stand still hold no writer up.
 func TestEventRingNeverWaits(t *testing.T) {
-	r := newEventRing()
+	r := newRing()
 	var all sync.WaitGroup
 	for range 4 {
 		all.Go(func() {
-			for range 3 * eventsKept {
+			for range 3 * kept {
 				r.note(noted{})
 			}
 		})
@@ -53,25 +55,25 @@ func TestEventRingNeverWaits(t *testing.T) {
 		r.after(0, 1) // and never looks at more
 	}
 	all.Wait()
-	require.EqualValues(t, 12*eventsKept, r.latest())
-	require.Len(t, r.ring, eventsKept)
+	require.EqualValues(t, 12*kept, r.latest())
+	require.Len(t, r.events, kept)
 }
 
 // What the fence does becomes events: the table has the steps, and what is told.
 func TestLeaseEvents(t *testing.T) {
 	a, b := lease.Holder{Host: "h", User: "u", PID: 1}, lease.Holder{Host: "h", User: "u", PID: 2}
-	open := func(token, since lease.Token, h lease.Holder) func(*leaseEvents) {
-		return func(l *leaseEvents) { l.opened(lease.Grant{Token: token, Since: since, Holder: h}) }
+	open := func(token, since lease.Token, h lease.Holder) func(*Lease) {
+		return func(l *Lease) { l.opened(lease.Grant{Token: token, Since: since, Holder: h}) }
 	}
-	closed := func(kind lease.LossKind, token lease.Token, h lease.Holder) func(*leaseEvents) {
-		return func(l *leaseEvents) { l.closed(lease.Loss{Kind: kind, Token: token, Holder: h}) }
+	closed := func(kind lease.LossKind, token lease.Token, h lease.Holder) func(*Lease) {
+		return func(l *Lease) { l.closed(lease.Loss{Kind: kind, Token: token, Holder: h}) }
 	}
-	audit := func(kind lease.EventKind, token, previous lease.Token, h, from lease.Holder) func(*leaseEvents) {
-		return func(l *leaseEvents) {
-			require.NoError(t, l.auditing(func(lease.Event) error { return nil })(lease.Event{Kind: kind, Token: token, Previous: previous, Holder: h, From: from}))
+	audit := func(kind lease.EventKind, token, previous lease.Token, h, from lease.Holder) func(*Lease) {
+		return func(l *Lease) {
+			require.NoError(t, l.Auditing(func(lease.Event) error { return nil })(lease.Event{Kind: kind, Token: token, Previous: previous, Holder: h, From: from}))
 		}
 	}
-	type steps []func(*leaseEvents)
+	type steps []func(*Lease)
 	for name, c := range map[string]struct {
 		steps steps
 		want  []string
@@ -93,8 +95,8 @@ func TestLeaseEvents(t *testing.T) {
 		"a lease that came from before here": {steps{open(5, 3, a)}, []string{"resumed"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			ring := newEventRing()
-			l := &leaseEvents{ring: ring, id: "main"}
+			ring := newRing()
+			l := &Lease{ring: ring, id: "main"}
 			for _, step := range c.steps {
 				step(l)
 			}
@@ -115,14 +117,13 @@ func TestLeaseEvents(t *testing.T) {
 
 // What is collected for one answer has no gap: the next answer tells of it. And a reader skips what is not for it.
 func TestCollectedEventsHaveNoGap(t *testing.T) {
-	d := &mount{events: newEventRing()}
-	d.place.Root = "/srv"
+	d := New(names{}, "", nil)
 	var a api.EventsAnswer
-	d.events.note(noted{Event: api.Event{Kind: api.ModeSwitched}})
+	d.ring.note(noted{Event: api.Event{Kind: api.ModeSwitched}})
 	d.collectEvents(&a, 7)
 	require.Len(t, a.Events, 1)
-	for range eventsKept + 1 {
-		d.events.note(noted{Event: api.Event{Kind: api.Refused}, refusal: &gate.Refusal{}, who: writer{uid: 8}})
+	for range kept + 1 {
+		d.ring.note(noted{Event: api.Event{Kind: api.Refused}, refusal: &refusals.Fresh{Refusal: &gate.Refusal{Caller: process.Caller{UID: 8}}}})
 	}
 	d.collectEvents(&a, 7)
 	require.Len(t, a.Events, 1)
@@ -132,5 +133,14 @@ func TestCollectedEventsHaveNoGap(t *testing.T) {
 	d.collectEvents(&b, 7)
 	require.Empty(t, b.Events, "refusals of another user")
 	require.EqualValues(t, 3, b.First)
-	require.Equal(t, d.events.latest(), b.Next)
+	require.Equal(t, d.ring.latest(), b.Next)
 }
+
+// names are those of a mount at /srv.
+type names struct{}
+
+func (names) Mountpoint() string { return "/srv" }
+
+func (names) PathOf(id lease.WorktreeID) string { return "/srv/" + string(id) }
+
+func (names) Below(rel string) string { return "/srv/" + rel }

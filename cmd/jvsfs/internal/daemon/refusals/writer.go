@@ -1,4 +1,4 @@
-package daemon
+package refusals
 
 import (
 	"slices"
@@ -10,9 +10,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate/process"
 )
 
-// writer is the process that was refused, as it was at that moment. Its numbers stay true after the process has
+// Writer is the process that was refused, as it was at that moment. Its numbers stay true after the process has
 // ended.
-type writer struct {
+type Writer struct {
 	process.ID
 	uid          uint32
 	command      string // as the kernel has it (comm)
@@ -49,8 +49,8 @@ func newWitness(r *gate.Resolver) *witness {
 
 // look looks at the process behind a request. Fields that cannot be seen stay empty. Only stat and status are
 // read: they take no lock of the caller's memory, which the request itself may hold.
-func (w *witness) look(c process.Caller) writer {
-	seen := writer{uid: c.UID}
+func (w *witness) look(c process.Caller) Writer {
+	seen := Writer{uid: c.UID}
 	id, err := w.resolver.Identify(c)
 	if err != nil {
 		return seen
@@ -87,15 +87,15 @@ func (w *witness) ancestorsOf(st process.Stat) []process.ID {
 	return known.list
 }
 
-// below reports whether the writer is the process or one of its descendants, or is in the process group that
+// Below reports whether the writer is the process or one of its descendants, or is in the process group that
 // the process made. A descendant that lost its parents stays in that group.
-func (w writer) below(p process.ID) bool {
+func (w Writer) Below(p process.ID) bool {
 	same := func(q process.ID) bool { return q.PID == p.PID && (p.Start == 0 || q.Start == p.Start) }
 	return same(w.ID) || w.group == p.PID || slices.ContainsFunc(w.above, same)
 }
 
-// inSessionOf reports whether the writer was in the session of a process.
-func (w writer) inSessionOf(id process.Identity) bool {
+// InSessionOf reports whether the writer was in the session of a process.
+func (w Writer) InSessionOf(id process.Identity) bool {
 	return id.Session != 0 && w.session == id.Session &&
 		(w.sessionStart == id.SessionStart || w.sessionStart == 0 || id.SessionStart == 0)
 }

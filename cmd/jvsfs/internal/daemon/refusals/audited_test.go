@@ -1,4 +1,4 @@
-package daemon
+package refusals
 
 import (
 	"context"
@@ -20,7 +20,7 @@ import (
 func TestRefusalsOfAKindAreWrittenOnceAndThenCounted(t *testing.T) {
 	var mu sync.Mutex
 	var got []audit.Record
-	r := newRefusals(func(rec audit.Record) error {
+	r := newAuditQueue(func(rec audit.Record) error {
 		mu.Lock()
 		defer mu.Unlock()
 		got = append(got, rec)
@@ -51,12 +51,12 @@ func TestRefusalsOfAKindAreWrittenOnceAndThenCounted(t *testing.T) {
 
 // What was let through is no refusal: it is counted apart and has a name of its own.
 func TestAnObservedWriteIsAnEventOfItsOwn(t *testing.T) {
-	r := newRefusals(nil, zap.NewNop())
+	r := newAuditQueue(nil, zap.NewNop())
 	for _, observed := range []bool{true, false, true} {
 		r.note(&gate.Refusal{Reason: gate.ReasonHeldByOther, Op: gate.OpMkdir, Worktree: "main", Observed: observed})
 	}
 	counts := map[string]any{}
-	for _, rec := range r.take(func(*refusalCount) bool { return true }) {
+	for _, rec := range r.take(func(*count) bool { return true }) {
 		counts[rec.EventType] = rec.Details["count"]
 	}
 	require.Equal(t, map[string]any{"write_refused": uint64(1), "write_would_be_refused": uint64(2)}, counts)
@@ -64,25 +64,25 @@ func TestAnObservedWriteIsAnEventOfItsOwn(t *testing.T) {
 
 // Kinds beyond those that are told apart are counted as one, and no refusal is lost.
 func TestRefusalsOfManyKindsAreBounded(t *testing.T) {
-	r := newRefusals(nil, zap.NewNop())
+	r := newAuditQueue(nil, zap.NewNop())
 	const extra = 100
-	for i := range refusalKinds + extra {
+	for i := range mostKinds + extra {
 		r.note(&gate.Refusal{Reason: gate.ReasonFree, Op: gate.OpWrite, Worktree: lease.WorktreeID(fmt.Sprint("w", i))})
 	}
-	lines := r.take(func(*refusalCount) bool { return true })
-	require.Len(t, lines, refusalKinds+1)
+	lines := r.take(func(*count) bool { return true })
+	require.Len(t, lines, mostKinds+1)
 	sum := uint64(0)
 	for _, l := range lines {
 		sum += l.Details["count"].(uint64)
 	}
-	require.EqualValues(t, refusalKinds+extra, sum)
+	require.EqualValues(t, mostKinds+extra, sum)
 }
 
 func TestKnownRefusalsAreWrittenAPeriodAfterTheFirst(t *testing.T) {
-	testkit.WrittenAPeriodAfterTheFirst(t, refusalInterval, func(written func()) (func(context.Context), func()) {
-		r := newRefusals(func(audit.Record) error { written(); return nil }, zap.NewNop())
-		kind := refusalKind{worktree: "w"}
-		r.seen[kind] = &refusalCount{known: true}
-		return r.run, func() { r.count(kind, func(*refusalCount) {}) }
+	testkit.WrittenAPeriodAfterTheFirst(t, interval, func(written func()) (func(context.Context), func()) {
+		r := newAuditQueue(func(audit.Record) error { written(); return nil }, zap.NewNop())
+		kind := kind{worktree: "w"}
+		r.seen[kind] = &count{known: true}
+		return r.run, func() { r.count(kind, func(*count) {}) }
 	})
 }

@@ -1,4 +1,4 @@
-package daemon
+package refusals
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
-// refusalKind is a kind of refusals, or of writes that needed no lease. The audit chain has a line for each
+// kind is a kind of refusals, or of writes that needed no lease. The audit chain has a line for each
 // kind.
-type refusalKind struct {
+type kind struct {
 	worktree lease.WorktreeID
 	op       gate.Op
 	class    lease.Class // of a refusal
@@ -26,7 +26,7 @@ type refusalKind struct {
 }
 
 // event is the type in the audit chain.
-func (k refusalKind) event() string {
+func (k kind) event() string {
 	switch {
 	case k.rule != "":
 		return "write_exempt"
@@ -36,7 +36,7 @@ func (k refusalKind) event() string {
 	return "write_refused"
 }
 
-type refusalCount struct {
+type count struct {
 	known    bool // the first of its kind has been written
 	count    uint64
 	sentence string // of the first since the last line
@@ -45,42 +45,42 @@ type refusalCount struct {
 	pid      int           // of its process, 0 where that cannot be told
 }
 
-// refusals collect the refusals, also those that were only observed. The first of a kind is written at once.
+// auditQueue collect the refusals, also those that were only observed. The first of a kind is written at once.
 // Further ones are counted and written once an interval. A loop that is refused a million times costs one line
 // a minute.
-type refusals struct {
+type auditQueue struct {
 	write func(audit.Record) error
 	log   *zap.Logger
 
 	mu   sync.Mutex
-	seen map[refusalKind]*refusalCount
+	seen map[kind]*count
 	wake chan struct{}
 }
 
 const (
-	refusalInterval = time.Minute
-	// refusalKinds bounds the memory. It is enough for all classes and operations of a few worktrees. Further
+	interval = time.Minute
+	// mostKinds bounds the memory. It is enough for all classes and operations of a few worktrees. Further
 	// kinds are counted as one.
-	refusalKinds = 4096
+	mostKinds = 4096
 )
 
 // otherRefusals and otherExempt stand for the kinds beyond refusalKinds.
 var (
-	otherRefusals = refusalKind{op: gate.OpNone, class: "other"}
-	otherExempt   = refusalKind{op: gate.OpNone, rule: "other"}
+	otherRefusals = kind{op: gate.OpNone, class: "other"}
+	otherExempt   = kind{op: gate.OpNone, rule: "other"}
 )
 
-func newRefusals(write func(audit.Record) error, log *zap.Logger) *refusals {
-	return &refusals{write: write, log: log, seen: map[refusalKind]*refusalCount{}, wake: make(chan struct{}, 1)}
+func newAuditQueue(write func(audit.Record) error, log *zap.Logger) *auditQueue {
+	return &auditQueue{write: write, log: log, seen: map[kind]*count{}, wake: make(chan struct{}, 1)}
 }
 
 // note counts a refusal. The request calls it, so it does not block on I/O.
-func (r *refusals) note(no *gate.Refusal) {
-	k := refusalKind{worktree: no.Worktree, op: no.Op, class: no.Class(), observed: no.Observed}
+func (r *auditQueue) note(no *gate.Refusal) {
+	k := kind{worktree: no.Worktree, op: no.Op, class: no.Class(), observed: no.Observed}
 	if no.Lock != nil {
 		k.lockRule = no.Lock.Rule
 	}
-	r.count(k, func(c *refusalCount) {
+	r.count(k, func(c *count) {
 		c.sentence = no.Sentence()
 		if no.Lock != nil {
 			c.lock = *no.Lock
@@ -90,18 +90,18 @@ func (r *refusals) note(no *gate.Refusal) {
 
 // noteExempt counts a write that was admitted because of its place, in the same way. It calls pid only for the
 // first of a kind, which is written.
-func (r *refusals) noteExempt(x gate.Exemption, pid func() int) {
-	r.count(refusalKind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *refusalCount) {
+func (r *auditQueue) noteExempt(x gate.Exemption, pid func() int) {
+	r.count(kind{worktree: x.Worktree, op: x.Op, rule: x.Rule}, func(c *count) {
 		c.exempt, c.pid, c.sentence = x, pid(), x.Sentence()
 	})
 }
 
 // count counts one more of a kind; first describes the first since the last line.
-func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
+func (r *auditQueue) count(k kind, first func(*count)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.seen[k]
-	if c == nil && len(r.seen) >= refusalKinds {
+	if c == nil && len(r.seen) >= mostKinds {
 		if k.rule == "" {
 			k = otherRefusals
 		} else {
@@ -110,7 +110,7 @@ func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 		c = r.seen[k]
 	}
 	if c == nil {
-		c = &refusalCount{}
+		c = &count{}
 		r.seen[k] = c
 	}
 	if c.count++; c.count > 1 {
@@ -124,14 +124,14 @@ func (r *refusals) count(k refusalKind, first func(*refusalCount)) {
 }
 
 // run writes until ctx ends, and then writes the rest. While nothing is counted it does not wake.
-func (r *refusals) run(ctx context.Context) {
-	batch.Run(ctx, r.wake, refusalInterval, func() { r.flush(func(c *refusalCount) bool { return !c.known }) }, r.flushAll)
+func (r *auditQueue) run(ctx context.Context) {
+	batch.Run(ctx, r.wake, interval, func() { r.flush(func(c *count) bool { return !c.known }) }, r.flushAll)
 }
 
 // flushAll writes all that is counted.
-func (r *refusals) flushAll() { r.flush(func(*refusalCount) bool { return true }) }
+func (r *auditQueue) flushAll() { r.flush(func(*count) bool { return true }) }
 
-func (r *refusals) flush(due func(*refusalCount) bool) {
+func (r *auditQueue) flush(due func(*count) bool) {
 	for _, rec := range r.take(due) {
 		if err := r.write(rec); err != nil {
 			r.log.Error("audit", zap.Error(err))
@@ -140,7 +140,7 @@ func (r *refusals) flush(due func(*refusalCount) bool) {
 }
 
 // take makes the lines that are due and starts counting anew.
-func (r *refusals) take(due func(*refusalCount) bool) []audit.Record {
+func (r *auditQueue) take(due func(*count) bool) []audit.Record {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var out []audit.Record
@@ -148,13 +148,13 @@ func (r *refusals) take(due func(*refusalCount) bool) []audit.Record {
 		if c.count == 0 || !due(c) {
 			continue
 		}
-		out = append(out, refusalRecord(k, c))
+		out = append(out, recordOf(k, c))
 		c.known, c.count = true, 0
 	}
 	return out
 }
 
-func refusalRecord(k refusalKind, c *refusalCount) audit.Record {
+func recordOf(k kind, c *count) audit.Record {
 	rec := audit.Record{
 		Timestamp: time.Now(), EventType: k.event(), Worktree: string(k.worktree),
 		Details: map[string]any{"operation": k.op.String(), "count": c.count, "reason": c.sentence},

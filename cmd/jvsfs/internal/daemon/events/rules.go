@@ -1,4 +1,4 @@
-package daemon
+package events
 
 import (
 	"sync/atomic"
@@ -9,12 +9,12 @@ import (
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
-// ruleEvents tells what becomes of the lock files of rules, and of maintenance windows. That a lock is taken and
+// rules tells what becomes of the lock files of rules, and of maintenance windows. That a lock is taken and
 // released is what programs do a hundred times a second: it would drive all else out of the ring. So it has a ring of
 // its own, which is filled only while somebody reads it.
-type ruleEvents struct {
-	ring    *eventRing
-	traffic *eventRing
+type rules struct {
+	ring    *ring
+	traffic *ring
 	wanted  atomic.Int64 // until when (Unix nanoseconds) somebody reads the traffic
 }
 
@@ -28,7 +28,7 @@ var ruleKinds = map[tenure.EventKind]api.EventKind{
 }
 
 // note notes an event. The request calls it, so it does not block.
-func (r *ruleEvents) note(e tenure.Event) {
+func (r *rules) note(e tenure.Event) {
 	ring := r.ring
 	if e.Kind == tenure.Taken || e.Kind == tenure.Released {
 		if time.Now().UnixNano() > r.wanted.Load() {
@@ -56,9 +56,9 @@ func ruleEvent(e tenure.Event) api.Event {
 }
 
 // collect adds the locks that were taken and released from a.LocksNext on. more is closed when there are more.
-func (r *ruleEvents) collect(a *api.EventsAnswer, worded func(noted) api.Event) (more <-chan struct{}) {
+func (r *rules) collect(a *api.EventsAnswer, worded func(noted) api.Event) (more <-chan struct{}) {
 	r.wanted.Store(time.Now().Add(trafficWanted).UnixNano())
-	l := r.traffic.after(a.LocksNext, answeredEvents)
+	l := r.traffic.after(a.LocksNext, mostAnswered)
 	if l.first != 0 {
 		a.LocksMissed += l.first - 1 - a.LocksNext
 	}

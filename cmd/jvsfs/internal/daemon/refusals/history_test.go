@@ -1,4 +1,4 @@
-package daemon
+package refusals
 
 import (
 	"os"
@@ -16,9 +16,9 @@ import (
 
 // handHistory has a clock that is moved by hand, and writers that are what the test
 // says.
-func handHistory(of map[uint32]writer) (h *refusalHistory, now *time.Time, looked *int) {
+func handHistory(of map[uint32]Writer) (h *history, now *time.Time, looked *int) {
 	at, n := time.Unix(1000, 0), 0
-	h = newRefusalHistory(func(c process.Caller) writer {
+	h = newHistory(func(c process.Caller) Writer {
 		n++
 		w := of[c.TID]
 		w.uid = c.UID
@@ -35,10 +35,10 @@ func refused(tid uint32, op gate.Op) *gate.Refusal {
 
 func at(id lease.WorktreeID) string { return "/srv/repo/worktrees/" + string(id) }
 
-func everything() refusalQuery { return refusalQuery{limit: 1000} }
+func everything() Query { return Query{Limit: 1000} }
 
 func TestRefusalsAlikeAreCountedTogetherForASecond(t *testing.T) {
-	h, now, looked := handHistory(map[uint32]writer{7: {ID: process.ID{PID: 7, Start: 1}, command: "make"}})
+	h, now, looked := handHistory(map[uint32]Writer{7: {ID: process.ID{PID: 7, Start: 1}, command: "make"}})
 	for range 3 {
 		h.note(refused(7, gate.OpOpen))
 		*now = now.Add(300 * time.Millisecond)
@@ -59,12 +59,12 @@ func TestRefusalsAlikeAreCountedTogetherForASecond(t *testing.T) {
 	require.Contains(t, v.Sentence, "17s left")
 	require.Contains(t, v.Next, "jvsfs lock acquire --wait 1m /srv/repo/worktrees/b")
 
-	late, _ := h.recent(refusalQuery{limit: 10, since: now.Add(-time.Millisecond)}, at)
+	late, _ := h.recent(Query{Limit: 10, Since: now.Add(-time.Millisecond)}, at)
 	require.Len(t, late, 1)
 }
 
 // A flood of one writer keeps to its part of the memory, and says that it was one.
-func TestRefusalHistoryIsBounded(t *testing.T) {
+func TestTheHistoryIsBounded(t *testing.T) {
 	h, now, _ := handHistory(nil)
 	h.note(refused(1, gate.OpOpen))
 	for range 10 * historyDepth {
@@ -74,9 +74,9 @@ func TestRefusalHistoryIsBounded(t *testing.T) {
 	views, complete := h.recent(everything(), at)
 	require.Len(t, views, historyDepth+1, "what the first was refused is still known")
 	require.False(t, complete)
-	_, complete = h.recent(refusalQuery{limit: 1000, since: now.Add(-time.Second)}, at)
+	_, complete = h.recent(Query{Limit: 1000, Since: now.Add(-time.Second)}, at)
 	require.True(t, complete, "nothing of the last second was lost")
-	views, complete = h.recent(refusalQuery{limit: 5}, at)
+	views, complete = h.recent(Query{Limit: 5}, at)
 	require.Len(t, views, 5)
 	require.False(t, complete)
 	require.Equal(t, now.UTC(), views[4].At, "the latest are kept")
@@ -93,7 +93,7 @@ func TestRefusalsOfOthersAreNotShown(t *testing.T) {
 		h.note(no)
 	}
 	seen := func(uid uint32) (uids []uint32) {
-		views, _ := h.recent(refusalQuery{uid: uid, limit: 10}, at)
+		views, _ := h.recent(Query{UID: uid, Limit: 10}, at)
 		for _, v := range views {
 			uids = append(uids, v.UID)
 		}
@@ -106,7 +106,7 @@ func TestRefusalsOfOthersAreNotShown(t *testing.T) {
 
 // The threads of a process are one writer.
 func TestRefusalsOfThreadsAreOneView(t *testing.T) {
-	h, now, _ := handHistory(map[uint32]writer{7: {ID: process.ID{PID: 7, Start: 1}}, 8: {ID: process.ID{PID: 7, Start: 1}}, 9: {ID: process.ID{PID: 9, Start: 1}}})
+	h, now, _ := handHistory(map[uint32]Writer{7: {ID: process.ID{PID: 7, Start: 1}}, 8: {ID: process.ID{PID: 7, Start: 1}}, 9: {ID: process.ID{PID: 9, Start: 1}}})
 	for _, tid := range []uint32{7, 8, 9, 8} {
 		h.note(refused(tid, gate.OpOpen))
 		*now = now.Add(time.Millisecond)
@@ -117,22 +117,22 @@ func TestRefusalsOfThreadsAreOneView(t *testing.T) {
 }
 
 func TestRefusalsAreFoundByTheProcessThatAsks(t *testing.T) {
-	w := writer{ID: process.ID{PID: 50, Start: 500}, group: 40, session: 10, sessionStart: 100, above: []process.ID{{PID: 49, Start: 490}, {PID: 48, Start: 480}}}
+	w := Writer{ID: process.ID{PID: 50, Start: 500}, group: 40, session: 10, sessionStart: 100, above: []process.ID{{PID: 49, Start: 490}, {PID: 48, Start: 480}}}
 	for p, want := range map[process.ID]bool{
 		{PID: 50, Start: 500}: true, {PID: 50, Start: 501}: false, {PID: 50, Start: 0}: true, // itself; a later process of its number; its number alone
 		{PID: 48, Start: 480}: true, {PID: 48, Start: 481}: false, // an ancestor
 		{PID: 40, Start: 7}:   true, // led its process group
 		{PID: 10, Start: 100}: false, {PID: 1, Start: 1}: false,
 	} {
-		require.Equal(t, want, w.below(p), "%v", p)
+		require.Equal(t, want, w.Below(p), "%v", p)
 	}
 	for id, want := range map[process.Identity]bool{
 		{Session: 10, SessionStart: 100}: true, {Session: 10, SessionStart: 101}: false,
 		{Session: 10}: true, {Session: 11}: false, {}: false,
 	} {
-		require.Equal(t, want, w.inSessionOf(id), "%v", id)
+		require.Equal(t, want, w.InSessionOf(id), "%v", id)
 	}
-	require.False(t, writer{}.inSessionOf(process.Identity{}), "who is not seen is in nobody's session")
+	require.False(t, Writer{}.InSessionOf(process.Identity{}), "who is not seen is in nobody's session")
 }
 
 // What is read of a living process is enough to find it by when it has ended.
@@ -152,21 +152,21 @@ func TestWriterIsLookedAt(t *testing.T) {
 	self, err := r.Identify(process.Caller{TID: uint32(os.Getpid())}) // its session may have been made outside of this pid namespace
 	require.NoError(t, err)
 	require.Equal(t, []any{cmd.Process.Pid, self.Session, own.Group, uint32(3)}, []any{w.PID, w.session, w.group, w.uid})
-	require.Equal(t, writer{uid: 5}, newWitness(r).look(process.Caller{UID: 5}), "of one that is not seen only the user is known")
+	require.Equal(t, Writer{uid: 5}, newWitness(r).look(process.Caller{UID: 5}), "of one that is not seen only the user is known")
 }
 
 // Advice is filled in only where it can be pasted into a shell as it is.
 func TestAdviceIsFilledInOnlyWhereItCanBePasted(t *testing.T) {
 	const next = "jvsfs lock acquire <worktree>"
-	require.Equal(t, "jvsfs lock acquire /srv/a-b_c", nextAt(next, "/srv/a-b_c"))
+	require.Equal(t, "jvsfs lock acquire /srv/a-b_c", NextAt(next, "/srv/a-b_c"))
 	for _, path := range []string{"", "/srv/a b", "/srv/$(reboot)", "/srv/a;b", "/srv/a\nb", "/srv/'"} {
-		require.Equal(t, next, nextAt(next, path))
+		require.Equal(t, next, NextAt(next, path))
 	}
 }
 
 // BenchmarkRefusalAgain is what a refusal like one a moment ago costs beyond the check.
 func BenchmarkRefusalAgain(b *testing.B) {
-	h := newRefusalHistory(func(process.Caller) writer { return writer{} })
+	h := newHistory(func(process.Caller) Writer { return Writer{} })
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		no := refused(uint32(time.Now().UnixNano()), gate.OpWrite)
@@ -180,7 +180,7 @@ func BenchmarkRefusalAgain(b *testing.B) {
 func BenchmarkRefusalFirst(b *testing.B) {
 	r := gate.NewResolver(lease.SystemClock())
 	defer r.Close()
-	h := newRefusalHistory(newWitness(r).look)
+	h := newHistory(newWitness(r).look)
 	no := refused(uint32(os.Getpid()), gate.OpWrite)
 	now := time.Unix(0, 0)
 	h.now = func() time.Time { now = now.Add(api.AlikeWithin); return now }

@@ -1,4 +1,4 @@
-package daemon
+package events
 
 import (
 	"crypto/rand"
@@ -6,36 +6,34 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 )
 
-// eventsKept bounds the memory for events. A reader that is slower than that is told what it missed.
-const eventsKept = 2048
+// kept bounds the memory for events. A reader that is slower than that is told what it missed.
+const kept = 2048
 
 // noted is an event as it happened. Nothing is formatted before somebody asks.
 type noted struct {
 	api.Event
-	refusal *gate.Refusal // of a refusal, with
-	who     writer        // who was refused
-	count   uint64        // how many equal refusals it stands for
+	refusal *refusals.Fresh // of a refusal
 }
 
-// eventRing remembers the latest events of a mount, under numbers that grow by one. To note one costs a lock and
+// ring remembers the latest events of a mount, under numbers that grow by one. To note one costs a lock and
 // a copy: it never waits for a reader. Safe for concurrent use.
-type eventRing struct {
+type ring struct {
 	run string // of this daemon: numbers of another one mean nothing here
 
-	mu   sync.Mutex
-	ring []noted
-	last uint64        // the number of the latest
-	over bool          // nothing more comes
-	word chan struct{} // closed at the next event; nil: nobody waits
+	mu     sync.Mutex
+	events []noted
+	last   uint64        // the number of the latest
+	over   bool          // nothing more comes
+	word   chan struct{} // closed at the next event; nil: nobody waits
 }
 
-func newEventRing() *eventRing { return &eventRing{run: rand.Text()[:12]} }
+func newRing() *ring { return &ring{run: rand.Text()[:12]} }
 
 // note adds an event, and wakes who waits.
-func (r *eventRing) note(n noted) {
+func (r *ring) note(n noted) {
 	if n.At.IsZero() {
 		n.At = time.Now()
 	}
@@ -43,16 +41,16 @@ func (r *eventRing) note(n noted) {
 	defer r.mu.Unlock()
 	r.last++
 	n.Run, n.Seq = r.run, r.last
-	if len(r.ring) < eventsKept {
-		r.ring = append(r.ring, n)
+	if len(r.events) < kept {
+		r.events = append(r.events, n)
 	} else {
-		r.ring[(r.last-1)%eventsKept] = n
+		r.events[(r.last-1)%kept] = n
 	}
 	r.wake()
 }
 
 // end says that nothing more comes.
-func (r *eventRing) end() {
+func (r *ring) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.over = true
@@ -60,7 +58,7 @@ func (r *eventRing) end() {
 }
 
 // wake needs mu.
-func (r *eventRing) wake() {
+func (r *ring) wake() {
 	if r.word != nil {
 		close(r.word)
 		r.word = nil
@@ -77,16 +75,16 @@ type look struct {
 }
 
 // after copies at most most events that follow number since.
-func (r *eventRing) after(since uint64, most int) look {
+func (r *ring) after(since uint64, most int) look {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	since = min(since, r.last)
 	l := look{next: since}
-	if oldest := r.last - uint64(len(r.ring)) + 1; since+1 < oldest {
+	if oldest := r.last - uint64(len(r.events)) + 1; since+1 < oldest {
 		l.first, l.next = oldest, oldest-1
 	}
 	for l.next < r.last && len(l.events) < most {
-		l.events = append(l.events, r.ring[l.next%eventsKept])
+		l.events = append(l.events, r.events[l.next%kept])
 		l.next++
 	}
 	l.over = r.over && l.next == r.last
@@ -98,7 +96,7 @@ func (r *eventRing) after(since uint64, most int) look {
 }
 
 // latest is the number of the latest event.
-func (r *eventRing) latest() uint64 {
+func (r *ring) latest() uint64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.last

@@ -1,4 +1,4 @@
-package daemon
+package events
 
 import (
 	"sync"
@@ -8,11 +8,11 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// leaseEvents tells what becomes of the lease of one worktree. What happened is what the fence did: the audit
+// Lease tells what becomes of the lease of one worktree. What happened is what the fence did: the audit
 // has a steal, a handover or a resume before it happens, and whether it does happen only the fence knows. Of the
 // audit it takes how the lease was taken. Safe for concurrent use.
-type leaseEvents struct {
-	ring *eventRing
+type Lease struct {
+	ring *ring
 	id   lease.WorktreeID
 
 	mu   sync.Mutex
@@ -22,7 +22,7 @@ type leaseEvents struct {
 
 // audited notes how a lease is about to be taken. A lease that was handed over, and then could be given to
 // nobody, has been released.
-func (l *leaseEvents) audited(all []lease.Event) {
+func (l *Lease) audited(all []lease.Event) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, e := range all {
@@ -36,7 +36,7 @@ func (l *leaseEvents) audited(all []lease.Event) {
 }
 
 // opened tells that writers of a grant may pass.
-func (l *leaseEvents) opened(g lease.Grant) {
+func (l *Lease) opened(g lease.Grant) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	before := l.lost
@@ -71,7 +71,7 @@ func firstHolder(all ...lease.Holder) lease.Holder {
 }
 
 // closed tells that they may not pass any more.
-func (l *leaseEvents) closed(x lease.Loss) {
+func (l *Lease) closed(x lease.Loss) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	again := l.lost.Token == x.Token && l.lost.Kind == x.Kind
@@ -98,11 +98,11 @@ func (l *leaseEvents) closed(x lease.Loss) {
 	l.tell(kind, x.Token, 0, x.Holder, reason)
 }
 
-func (l *leaseEvents) tell(kind api.EventKind, token, previous lease.Token, h lease.Holder, reason string) {
+func (l *Lease) tell(kind api.EventKind, token, previous lease.Token, h lease.Holder, reason string) {
 	l.ring.note(noted{Event: l.event(kind, token, previous, h, reason)})
 }
 
-func (l *leaseEvents) event(kind api.EventKind, token, previous lease.Token, h lease.Holder, reason string) api.Event {
+func (l *Lease) event(kind api.EventKind, token, previous lease.Token, h lease.Holder, reason string) api.Event {
 	e := api.Event{Kind: kind, Worktree: string(l.id), Token: token, Holder: gate.ViewOf(h, token), Reason: reason}
 	if previous != token {
 		e.Previous = previous
@@ -110,10 +110,13 @@ func (l *leaseEvents) event(kind api.EventKind, token, previous lease.Token, h l
 	return e
 }
 
+// Fenced is a fence whose steps are events.
+func (l *Lease) Fenced(inner lease.Fence) lease.Fence { return toldFence{inner, l} }
+
 // toldFence is a fence whose steps are events.
 type toldFence struct {
 	lease.Fence
-	told *leaseEvents
+	told *Lease
 }
 
 // Open opens the inner fence, then tells.
@@ -128,8 +131,8 @@ func (f toldFence) Close(l lease.Loss) {
 	f.told.closed(l)
 }
 
-// auditing is an audit whose events are heard here when they are in the chain.
-func (l *leaseEvents) auditing(audit func(lease.Event) error) func(lease.Event) error {
+// Auditing is an audit whose events are heard here when they are in the chain.
+func (l *Lease) Auditing(audit func(lease.Event) error) func(lease.Event) error {
 	return func(e lease.Event) error {
 		err := audit(e)
 		if err == nil {

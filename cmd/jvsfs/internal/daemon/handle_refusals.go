@@ -1,0 +1,144 @@
+package daemon
+
+import (
+	"slices"
+	"sort"
+	"time"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+const (
+	// shownRefusals is how many kinds of refusals status shows.
+	shownRefusals = 32
+	// answeredRefusals bounds the answer to explain and exec.
+	answeredRefusals = 256
+)
+
+// recentRefusals answers who asks what was refused of late, and what may be written now.
+type recentRefusals struct {
+	*mount
+	trail *refusals.Trail
+}
+
+// advised puts the worktree into the advice of an explanation.
+func (d *mount) advised(x gate.Explanation) gate.Explanation {
+	x.Next = refusals.NextAt(x.Next, d.PathOf(x.Worktree))
+	return x
+}
+
+// PathOf is the path of a worktree of this mount.
+func (d *mount) PathOf(id lease.WorktreeID) string {
+	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
+		return d.Mountpoint() + "/" + rel
+	}
+	return d.Mountpoint()
+}
+
+// statusFor is the status, with the recent refusals that the asking user may see.
+func (d *Daemon) statusFor(uid uint32) api.MountStatus {
+	st := d.status()
+	st.Version = api.BuildOf().Version
+	st.RecentRefusals, _ = d.trail.Recent(refusals.Query{UID: uid, Limit: shownRefusals}, d.PathOf)
+	return st
+}
+
+// answerRefusals lists the recent refusals of a process, its descendants or its session, and says whether the
+// process may write there now.
+func (d *recentRefusals) answerRefusals(s *session, req api.Refusals) (api.Response, error) {
+	of, pid, err := d.writersMeant(s, req)
+	if err != nil {
+		return api.Response{}, err
+	}
+	q := refusals.Query{
+		UID: s.peer.UID, Of: of, Limit: answeredRefusals,
+		Since: time.Now().Add(-time.Duration(req.SinceMS) * time.Millisecond),
+	}
+	var a api.RefusalAnswer
+	var complete bool
+	a.Refusals, complete = d.trail.Recent(q, d.PathOf)
+	a.Incomplete, a.Paths = !complete, map[string]string{}
+	for _, v := range a.Refusals {
+		a.Paths[v.Worktree] = d.PathOf(lease.WorktreeID(v.Worktree))
+	}
+	if pid != 0 {
+		a.Worktrees = d.explainAll(d.judged(s, req, pid), s, req, a.Refusals)
+	}
+	return api.ResultOf(a)
+}
+
+// judged is the process of which to say where it may write: who asks for its session is the
+// child of the process that it names, which may be a harness in another session.
+func (d *recentRefusals) judged(s *session, req api.Refusals, pid int) int {
+	if id, ok := d.peerIs(s.peer); ok && req.Session && id.PPID == pid {
+		return id.PID
+	}
+	return pid
+}
+
+// writersMeant finds the writers that a request is about. A process that has ended is found by its number; pid
+// is 0 then.
+func (d *recentRefusals) writersMeant(s *session, req api.Refusals) (of func(refusals.Writer) bool, pid int, err error) {
+	if s.pidfd == nil && req.PID != 0 {
+		if req.Start == 0 && !s.peer.numbersAgree() {
+			return nil, 0, api.NoProcess(req.PID, errUnseenNumber)
+		}
+		p := process.ID{PID: req.PID, Start: req.Start}
+		return func(w refusals.Writer) bool { return w.Below(p) }, 0, nil
+	}
+	who, err := d.subjectOf(s, req.Process)
+	if err != nil {
+		return nil, 0, err
+	}
+	defer who.close()
+	id := who.id
+	return func(w refusals.Writer) bool {
+		return w.Below(id.ID()) || req.Session && w.InSessionOf(id)
+	}, id.PID, nil
+}
+
+// explainAll says whether the process may write now: in each worktree where it was refused, and in all
+// worktrees of a mount that it uses.
+func (d *recentRefusals) explainAll(pid int, s *session, req api.Refusals, refused []api.RefusalView) []gate.Explanation {
+	wanted := map[string]bool{}
+	for _, v := range refused {
+		wanted[v.Worktree] = true
+	}
+	if req.Stands {
+		if w, err := d.worktreeAt(req.Path, s.peer.UID); err == nil {
+			wanted[string(w.id)] = true // nobody may have written there yet
+		}
+	}
+	meant := slices.DeleteFunc(d.registry.all(), func(w *worktree) bool { return !req.Stands && !wanted[string(w.id)] })
+	var late map[*worktree]bool
+	if d.far {
+		late = d.glanceAll(meant) // one wait for all of them
+	}
+	var out []gate.Explanation
+	for _, w := range meant {
+		x := d.explainedInTime(w, pid, late[w])
+		x.Path = d.PathOf(w.id)
+		out = append(out, d.advised(x))
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].Worktree < out[j].Worktree })
+	return out
+}
+
+// explainedInTime is Guard.Explain. late: the store has just not answered.
+func (d *recentRefusals) explainedInTime(w *worktree, pid int, late bool) gate.Explanation {
+	if !d.far {
+		return w.guard.Explain(pid)
+	}
+	if !late {
+		var x gate.Explanation
+		if _, ended := d.asks.endsWithin(func() { x = w.guard.Explain(pid) }, storePatience); ended {
+			return x
+		}
+	}
+	f := d.silent(w)
+	return gate.Explanation{Worktree: w.id, PID: pid, Class: f.Class, Sentence: f.Message, Next: f.Next}
+}
