@@ -18,18 +18,18 @@ import (
 func (d *succession) appear(ctx context.Context) error {
 	if d.recovery == nil {
 		if err := d.fs.Attach(); err != nil {
-			return fmt.Errorf("mount %s: %w", d.Mountpoint(), err)
+			return fmt.Errorf("mount %s: %w", d.paths.Mountpoint(), err)
 		}
 		return nil
 	}
 	if d.recovery.Serves {
 		if err := d.appearInstead(ctx); err != nil {
-			return fmt.Errorf("replace %s, which continues as before: %w", d.Mountpoint(), err)
+			return fmt.Errorf("replace %s, which continues as before: %w", d.paths.Mountpoint(), err)
 		}
 		return nil
 	}
 	if err := d.appearBeneath(ctx); err != nil {
-		return fmt.Errorf("recover %s: %w", d.Mountpoint(), err)
+		return fmt.Errorf("recover %s: %w", d.paths.Mountpoint(), err)
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -117,10 +119,11 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
 		return nil, api.UsageError(err)
 	}
+	m.paths = paths.New(cmp.Or(cfg.Mountpoint, p.Root), p)
 	m.place.Rules = m.rules // which fit, as mount has checked
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.registry = newRegistry(log, d.newWorktree)
-	d.events = events.New(m, processText(host.ThisProcess()), d.registry.ended)
+	d.events = events.New(m.paths, processText(host.ThisProcess()), d.registry.ended)
 	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
 	d.counts, d.suppressed = metrics.NewCounts(len(operations)), out.Suppressed
@@ -145,7 +148,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 // open opens the source and the lock directory, before anything is mounted over them.
 func (d *Daemon) open() error {
 	var err error
-	d.reached = reachedByAll(d.place.Root)
+	d.reached = paths.ReachedByAll(d.place.Root)
 	if d.exits, err = process.NewExitWatch(); err != nil {
 		return err
 	}
@@ -161,6 +164,7 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.fs, d.stats = fs, stats
+	d.paths.Over(fs)
 	if err := d.openStoreAbort(fs.SourceFD()); err != nil {
 		return err
 	}
@@ -277,7 +281,7 @@ func (d *Daemon) Run(ctx context.Context, ready func(error) error) error {
 
 func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := d.fs.Prepare(); err != nil {
-		return fmt.Errorf("mount %s: %w", d.Mountpoint(), err)
+		return fmt.Errorf("mount %s: %w", d.paths.Mountpoint(), err)
 	}
 	var all sync.WaitGroup
 	defer all.Wait()
@@ -313,9 +317,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if d.succession.replaced != nil {
 		all.Go(func() { d.succession.awaitPredecessor(serving) })
 	}
-	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.Mountpoint()),
+	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.paths.Mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
-	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.Mountpoint()))
+	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.paths.Mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
 	all.Go(func() { d.takeBack(serving) })
 	all.Go(func() { d.returning.run(serving) })
@@ -367,7 +371,7 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 			return err
 		}
 	case <-ctx.Done():
-		d.drained = d.service.Draining("unmounting " + d.Mountpoint())
+		d.drained = d.service.Draining("unmounting " + d.paths.Mountpoint())
 		return errors.Join(d.unmounting.endBySignal(), d.unmounting.cutCopies(abort))
 	}
 	d.drained = d.service.Draining("unmounted; releasing")
@@ -390,18 +394,11 @@ func (d *mount) findMount() int64 {
 		return 0
 	}
 	for _, m := range mounts.JVSFS() {
-		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.Mountpoint() {
+		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.paths.Mountpoint() {
 			return int64(m.ID) // the first one, in case somebody has bound it to itself already
 		}
 	}
 	return 0
-}
-
-func (d *mount) Mountpoint() string {
-	if d.cfg.Mountpoint == "" {
-		return d.place.Root
-	}
-	return d.cfg.Mountpoint
 }
 
 // flush makes all writes durable: syncfs of the backing file system. FUSE tells a store's client nothing of a syncfs, so what may be there

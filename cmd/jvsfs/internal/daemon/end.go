@@ -53,7 +53,7 @@ func (d *unmounting) cutCopies(abort *os.File) error {
 		d.fs.Abandon()
 		return nil
 	}
-	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.Mountpoint()))
+	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.paths.Mountpoint()))
 	_, err := abort.Write([]byte("1"))
 	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ENODEV) { // the last one has just gone
 		return nil
@@ -94,7 +94,7 @@ func (d *unmounting) endBySignal() error {
 	d.log.Warn("unmount", zap.Error(busy), zap.Any("processes", api.AsFailure(busy).Busy))
 	err := d.registry.close()
 	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
-		zap.String("mountpoint", d.Mountpoint()), zap.Error(err))
-	d.service.Tell(servicemanager.Status("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.Mountpoint()))
+		zap.String("mountpoint", d.paths.Mountpoint()), zap.Error(err))
+	d.service.Tell(servicemanager.Status("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.paths.Mountpoint()))
 	return errors.Join(err, d.fs.Abort())
 }

@@ -1,10 +1,10 @@
 package daemon
 
 import (
-	"fmt"
 	"path/filepath"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
@@ -29,7 +29,7 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.SealedOff:
 		d.refused(&x, gate.Refusal{Reason: gate.ReasonSealed})
 	case mode == gate.ReadOnly:
-		d.refused(&x, gate.Refusal{Reason: gate.ReasonReadOnly, Worktree: lease.WorktreeID(filepath.Base(d.Mountpoint()))})
+		d.refused(&x, gate.Refusal{Reason: gate.ReasonReadOnly, Worktree: lease.WorktreeID(filepath.Base(d.paths.Mountpoint()))})
 	case rule.Kind == layout.BadName:
 		d.refused(&x, gate.Refusal{Reason: gate.ReasonBadWorktree, Worktree: lease.WorktreeID(rule.Name)})
 		x.Allowed, x.WouldRefuse = mode == gate.Observing, mode == gate.Observing
@@ -41,9 +41,9 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.AppendOnly:
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
-	r := d.byRules(d.advised(x), req.Path, who.id)
+	r := d.byRules(refusals.Advised(x, d.paths.PathOf), req.Path, who.id)
 	if !d.far { // the answer must not wait for a store
-		r.NotPermitted = d.notPermitted(req.Path, who.id, s.peer.UID)
+		r.NotPermitted = d.paths.NotPermitted(req.Path, who.id, s.peer.UID)
 	}
 	resp, err = api.ResultOf(r)
 	return resp, true, err
@@ -53,13 +53,4 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 func (d *leaseOps) refused(x *gate.Explanation, no gate.Refusal) {
 	x.Allowed, x.Class, x.Errno = false, no.Class(), d.cfg.Errno
 	x.Sentence, x.Next = human.Printable(no.Sentence()), no.Next()
-}
-
-// inNoWorktree refuses a request about the lease of a path that no lease guards.
-func (d *mount) inNoWorktree(rel string) *api.Failure {
-	path, next := filepath.Join(d.Mountpoint(), rel), "jvsfs layout names what guards a path"
-	if d.place.Layout == layout.JVS {
-		next = fmt.Sprintf("name one of them: %s, or %s/NAME", human.Typed(filepath.Join(d.Mountpoint(), "main")), human.Typed(filepath.Join(d.Mountpoint(), "worktrees")))
-	}
-	return &api.Failure{Class: api.ClassUsage, Message: path + " is in none of the worktrees of this mount, so it has no lease", Next: next}
 }

@@ -101,7 +101,7 @@ func heldText(v tenure.View) string {
 }
 
 func (d *mount) orBreak(path string) string {
-	return "; or take it away: jvsfs rules break " + human.Typed(filepath.Join(d.Mountpoint(), path)) + " (root, or who mounted)"
+	return "; or take it away: jvsfs rules break " + human.Typed(filepath.Join(d.paths.Mountpoint(), path)) + " (root, or who mounted)"
 }
 
 // lockOfRule explains a lock file: whether the process may change or remove it.

@@ -35,7 +35,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	if _, f := lockop.Authorize(d.pleaOf(w, s, req.Scope, who)); f != nil {
 		return api.Response{}, f
 	}
-	if err := d.refuseLink(w, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
+	if err := d.paths.RefuseLink(w.id, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
 		return api.Response{}, err
 	}
 	if resp, inside, err := d.insideExec(w, s, req, who); inside && !watch {
@@ -67,7 +67,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 
 // leased is what a client is told of a lease that it takes or watches.
 func (d *leaseOps) leased(w *worktree, s *session, grant lease.Grant) (api.Response, error) {
-	resp, err := api.ResultOf(api.Leased{Root: d.rootOf(w.id)})
+	resp, err := api.ResultOf(api.Leased{Root: d.paths.RootOf(w.id)})
 	if err != nil {
 		return resp, err
 	}
@@ -81,7 +81,7 @@ func (d *leaseOps) pleaOf(w *worktree, s *session, wanted string, who subject) l
 	scope := gate.Scope(wanted)
 	return lockop.Plea{
 		Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, TargetUID: who.id.UID,
-		MayWrite: d.mayWrite(w.id, who.id),
+		MayWrite: d.paths.MayWrite(w.id, who.id),
 		Wider:    (scope == gate.ScopeMount || scope == gate.ScopeCgroup) && scope != w.guard.Scope(),
 	}
 }

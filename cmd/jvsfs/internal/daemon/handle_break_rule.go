@@ -32,12 +32,12 @@ func (d *mount) answerBreakRule(ctx context.Context, s *session, req api.BreakRu
 	case errors.Is(err, tenure.ErrWindow):
 		return api.Response{}, &api.Failure{
 			Class: lease.ClassLockConflict, Message: "a maintenance window of " + was.HolderText() + " is open for " + was.Lock,
-			Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.Below(req.Path)),
+			Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.paths.Below(req.Path)),
 		}
 	case errors.Is(err, tenure.ErrAnother):
 		return api.Response{}, &api.Failure{Class: lease.ClassLockConflict, Message: was.Lock + " has changed hands since it was shown", Next: "try again"}
 	case errors.Is(err, unix.EROFS):
-		return api.Response{}, &api.Failure{Class: gate.ClassReadOnly, Message: "the mount is read-only for everybody", Next: "jvsfs enforce " + d.Mountpoint() + " enforce"}
+		return api.Response{}, &api.Failure{Class: gate.ClassReadOnly, Message: "the mount is read-only for everybody", Next: "jvsfs enforce " + d.paths.Mountpoint() + " enforce"}
 	case err != nil:
 		return api.Response{}, err
 	}

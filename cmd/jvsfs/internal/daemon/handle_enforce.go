@@ -21,16 +21,16 @@ import (
 // answerEnforce shows the mode, or switches it.
 func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enforce) (api.Response, error) {
 	if req.Mode == "" {
-		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.Mountpoint(), EnforceStatus: d.mode.status()})
+		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.paths.Mountpoint(), EnforceStatus: d.mode.status()})
 	}
 	to, err := gate.ParseEnforce(req.Mode)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
 	}
-	if to != gate.ReadOnly && readOnlyToKernel(d.Mountpoint()) {
+	if to != gate.ReadOnly && readOnlyToKernel(d.paths.Mountpoint()) {
 		return api.Response{}, &api.Failure{
-			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.Mountpoint()),
-			Next: "mount -o remount,bind,rw " + d.Mountpoint() + ", then switch",
+			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.paths.Mountpoint()),
+			Next: "mount -o remount,bind,rw " + d.paths.Mountpoint() + ", then switch",
 		}
 	}
 	if !d.switching.TryLock() {
@@ -45,7 +45,7 @@ func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enfo
 	if err != nil {
 		return api.Response{}, err
 	}
-	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.Mountpoint(), EnforceStatus: d.mode.status(), Previous: from})
+	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.paths.Mountpoint(), EnforceStatus: d.mode.status(), Previous: from})
 	resp.Note = note
 	return resp, err
 }
@@ -95,7 +95,7 @@ func (d *modeSwitch) undrained(to gate.Enforce, wait time.Duration, err error) *
 	return &api.Failure{
 		Class: api.ClassBusy, Err: err,
 		Message: fmt.Sprintf("the mode is %s now, but writes that were admitted before have not ended within %s", to, wait),
-		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.Mountpoint(), to),
+		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.paths.Mountpoint(), to),
 	}
 }
 
@@ -112,7 +112,7 @@ func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
 	err := d.audit.Append(context.Background(), audit.Record{
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{
-			"mountpoint": d.Mountpoint(), "from": from, "to": to,
+			"mountpoint": d.paths.Mountpoint(), "from": from, "to": to,
 			"by_uid": by.UID, "by_user": userName(by.UID), "by_pid": by.PID,
 		},
 	})

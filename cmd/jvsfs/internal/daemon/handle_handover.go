@@ -21,7 +21,7 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 	if d.succession.heldByPredecessor() {
 		return api.Response{}, d.succession.predecessorStays("a lease is not handed over")
 	}
-	if err := d.refuseLink(w, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
+	if err := d.paths.RefuseLink(w.id, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
 		return api.Response{}, err
 	}
 	if req.Host != "" {

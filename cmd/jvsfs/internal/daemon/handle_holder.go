@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
@@ -60,7 +61,7 @@ func storeSilent(st gate.Status, authority Authorities) *api.Failure {
 }
 
 func (d *leaseOps) explained(w *worktree, who subject, uid uint32, req api.Explain) (api.Response, error) {
-	if err := d.refuseLink(w, req.Path, uid, "says nothing about that"); err != nil {
+	if err := d.paths.RefuseLink(w.id, req.Path, uid, "says nothing about that"); err != nil {
 		return api.Response{}, err
 	}
 	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
@@ -68,10 +69,10 @@ func (d *leaseOps) explained(w *worktree, who subject, uid uint32, req api.Expla
 	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {
 		x = shared(x)
 	} else {
-		x = d.advised(x)
+		x = refusals.Advised(x, d.paths.PathOf)
 	}
 	r := d.byRules(x, req.Path, who.id)
-	r.NotPermitted = d.notPermitted(req.Path, who.id, uid)
+	r.NotPermitted = d.paths.NotPermitted(req.Path, who.id, uid)
 	return api.ResultOf(r)
 }
 
@@ -180,7 +181,7 @@ func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
 		return nil
 	}
 	var err error
-	if _, ended := d.asks.endsWithin(func() { err = d.refuseLink(w, rel, uid, "says nothing about that") }, storePatience); !ended {
+	if _, ended := d.asks.endsWithin(func() { err = d.paths.RefuseLink(w.id, rel, uid, "says nothing about that") }, storePatience); !ended {
 		return nil
 	}
 	return err

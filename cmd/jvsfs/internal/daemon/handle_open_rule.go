@@ -4,11 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
@@ -37,7 +35,7 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 	short, cancel := context.WithTimeout(ctx, ruleWindowPatience)
 	defer cancel()
 	w, err := d.book.Open(short, tenure.Opening{
-		Path: req.Path, IsDir: d.isDirBelow(req.Path), Holder: holder, Lasts: lasts, By: by,
+		Path: req.Path, IsDir: d.paths.IsDir(req.Path), Holder: holder, Lasts: lasts, By: by,
 		Record: func(v tenure.WindowView) error {
 			return d.audit.Append(context.Background(), windowRecord(tenure.Event{Kind: tenure.WindowOpened, Window: &v, By: by}, d.place.ID))
 		},
@@ -97,36 +95,21 @@ func (d *mount) windowHolder(s *session, req api.OpenRule) (h lease.Holder, err 
 	return d.resolver.HolderFor(p.id.PID, gate.ScopeTree, human.Printable(req.Purpose))
 }
 
-// isDirBelow reports whether a path below the source is a directory now. No symbolic link is followed.
-func (d *mount) isDirBelow(rel string) bool {
-	if rel == "" {
-		return true
-	}
-	fd, err := unix.Openat2(d.fs.SourceFD(), rel, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_DIRECTORY | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
-	})
-	if err != nil {
-		return false
-	}
-	_ = unix.Close(fd)
-	return true
-}
-
 // whyNoWindow words why a window was not opened.
 func (d *mount) whyNoWindow(err error, path string) error {
 	held, holds := errors.AsType[tenure.HeldError](err)
 	other, overlaps := errors.AsType[tenure.OverlapError](err)
-	place := human.Typed(d.Below(path))
+	place := human.Typed(d.paths.Below(path))
 	switch {
 	case errors.Is(err, tenure.ErrUnprotected):
-		return &api.Failure{Class: api.ClassUsage, Message: "no rule protects " + d.Below(path), Next: "jvsfs rules " + human.Typed(d.Mountpoint()) + " lists the rules"}
+		return &api.Failure{Class: api.ClassUsage, Message: "no rule protects " + d.paths.Below(path), Next: "jvsfs rules " + human.Typed(d.paths.Mountpoint()) + " lists the rules"}
 	case holds:
 		return &api.Failure{
 			Class: lease.ClassLockConflict, Message: fmt.Sprintf("lock %s of rule %s is held since %s by %s: a window takes nothing from anybody", held.Lock, held.Rule, human.Clock(*held.Since), held.HolderText()),
 			Next: "wait until it gives the lock up, or take it away: jvsfs rules break " + place, Err: err,
 		}
 	case overlaps:
-		return &api.Failure{Class: lease.ClassLockConflict, Message: other.Error(), Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.Below(other.Path)), Err: err}
+		return &api.Failure{Class: lease.ClassLockConflict, Message: other.Error(), Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.paths.Below(other.Path)), Err: err}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &api.Failure{Class: api.ClassBusy, Message: "what is in flight there did not end in time, so no window is open", Next: "try again", Err: err}
 	}
@@ -136,14 +119,14 @@ func (d *mount) whyNoWindow(err error, path string) error {
 // answerCloseRule closes a window: root may, and who belongs to its holder.
 func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, error) {
 	if d.book == nil {
-		return api.Response{}, noWindow(d.Below(req.Path))
+		return api.Response{}, noWindow(d.paths.Below(req.Path))
 	}
 	w, more := d.book.At(req.Path)
 	switch {
 	case more:
-		return api.Response{}, api.Usagef("%s belongs to more than one window: name the path that was opened; jvsfs status shows it", d.Below(req.Path))
+		return api.Response{}, api.Usagef("%s belongs to more than one window: name the path that was opened; jvsfs status shows it", d.paths.Below(req.Path))
 	case w == nil || req.Window != 0 && w.View().Window != req.Window:
-		return api.Response{}, noWindow(d.Below(req.Path))
+		return api.Response{}, noWindow(d.paths.Below(req.Path))
 	}
 	id, known := d.peerIs(s.peer)
 	if s.peer.UID != 0 && (!known || !d.resolver.Member(w.Holder(), id)) {
@@ -152,9 +135,6 @@ func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, er
 	w.Close(process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
 	return api.ResultOf(api.RuleWindow{WindowView: w.View(), Ended: w.How()})
 }
-
-// Below is a path below the source, through the mount.
-func (d *mount) Below(rel string) string { return filepath.Join(d.Mountpoint(), rel) }
 
 func noWindow(place string) error {
 	return &api.Failure{Class: lease.ClassLockNotHeld, Message: "no maintenance window is open at " + place, Next: "jvsfs status shows those that are open"}

@@ -58,7 +58,7 @@ func (d *leaseOps) mayQuiesce(w *worktree, s *session) error {
 	grant, held := w.keeper.Held()
 	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid()), Held: held, HolderUID: grant.Holder.UID}
 	if id, ok := d.peerIs(s.peer); ok {
-		p.MayWrite = d.mayWrite(w.id, id)
+		p.MayWrite = d.paths.MayWrite(w.id, id)
 		p.PeerMember = held && d.resolver.Member(grant.Holder, id)
 	}
 	if _, f := lockop.Authorize(p); f != nil {
@@ -129,7 +129,7 @@ func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win 
 // not open.
 func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
 	r := audit.Record{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
-		"mountpoint": d.Mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
+		"mountpoint": d.paths.Mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
 	}}
 	if win != nil || err != nil {
 		r.EventType = "quiesce_end"

@@ -25,25 +25,11 @@ type recentRefusals struct {
 	trail *refusals.Trail
 }
 
-// advised puts the worktree into the advice of an explanation.
-func (d *mount) advised(x gate.Explanation) gate.Explanation {
-	x.Next = refusals.NextAt(x.Next, d.PathOf(x.Worktree))
-	return x
-}
-
-// PathOf is the path of a worktree of this mount.
-func (d *mount) PathOf(id lease.WorktreeID) string {
-	if rel := d.rootOf(id); id != "" && rel != "." { // "": what belongs to no worktree
-		return d.Mountpoint() + "/" + rel
-	}
-	return d.Mountpoint()
-}
-
 // statusFor is the status, with the recent refusals that the asking user may see.
 func (d *Daemon) statusFor(uid uint32) api.MountStatus {
 	st := d.status()
 	st.Version = api.BuildOf().Version
-	st.RecentRefusals, _ = d.trail.Recent(refusals.Query{UID: uid, Limit: shownRefusals}, d.PathOf)
+	st.RecentRefusals, _ = d.trail.Recent(refusals.Query{UID: uid, Limit: shownRefusals}, d.paths.PathOf)
 	return st
 }
 
@@ -60,10 +46,10 @@ func (d *recentRefusals) answerRefusals(s *session, req api.Refusals) (api.Respo
 	}
 	var a api.RefusalAnswer
 	var complete bool
-	a.Refusals, complete = d.trail.Recent(q, d.PathOf)
+	a.Refusals, complete = d.trail.Recent(q, d.paths.PathOf)
 	a.Incomplete, a.Paths = !complete, map[string]string{}
 	for _, v := range a.Refusals {
-		a.Paths[v.Worktree] = d.PathOf(lease.WorktreeID(v.Worktree))
+		a.Paths[v.Worktree] = d.paths.PathOf(lease.WorktreeID(v.Worktree))
 	}
 	if pid != 0 {
 		a.Worktrees = d.explainAll(d.judged(s, req, pid), s, req, a.Refusals)
@@ -121,8 +107,8 @@ func (d *recentRefusals) explainAll(pid int, s *session, req api.Refusals, refus
 	var out []gate.Explanation
 	for _, w := range meant {
 		x := d.explainedInTime(w, pid, late[w])
-		x.Path = d.PathOf(w.id)
-		out = append(out, d.advised(x))
+		x.Path = d.paths.PathOf(w.id)
+		out = append(out, refusals.Advised(x, d.paths.PathOf))
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Worktree < out[j].Worktree })
 	return out

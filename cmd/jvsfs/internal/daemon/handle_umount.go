@@ -22,7 +22,7 @@ func (d *unmounting) isCopy(r api.Unmount) bool {
 	if own := d.mountID.Load(); err == nil && own != 0 && mounts.ByID(r.Mount) != nil {
 		return int64(r.Mount) != own
 	}
-	return r.Mountpoint != d.Mountpoint()
+	return r.Mountpoint != d.paths.Mountpoint()
 }
 
 // unmount unmounts our mount, unless something else was mounted over it since.
@@ -31,7 +31,7 @@ func (d *unmounting) unmount() error {
 	if err != nil {
 		return err
 	}
-	top, own := mounts.At(d.Mountpoint()), d.mountID.Load()
+	top, own := mounts.At(d.paths.Mountpoint()), d.mountID.Load()
 	if top == nil || host.DeviceOf(top) != d.device() || own != 0 && int64(top.ID) != own {
 		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
 	}
@@ -92,11 +92,11 @@ func (d *unmounting) unmountPatiently() error {
 			return nil
 		}
 		if !errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("unmount %s: %w", d.Mountpoint(), err)
+			return fmt.Errorf("unmount %s: %w", d.paths.Mountpoint(), err)
 		}
 		who := host.WhoKeepsBusy(api.Device{Major: major, Minor: minor}, os.Getpid())
 		if len(who) > 0 || try == busyRetries {
-			return api.BusyFailure(d.Mountpoint(), who)
+			return api.BusyFailure(d.paths.Mountpoint(), who)
 		}
 		time.Sleep(busyPause)
 	}

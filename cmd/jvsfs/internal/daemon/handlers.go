@@ -14,9 +14,9 @@ import (
 func (d *mount) worktreeAt(rel string, uid uint32) (*worktree, error) {
 	id, ok := d.fs.WorktreeOf(rel)
 	if !ok {
-		return nil, d.inNoWorktree(rel)
+		return nil, d.paths.InNoWorktree(rel)
 	}
-	if err := d.mustExist(id, uid); err != nil {
+	if err := d.paths.MustExist(id, uid); err != nil {
 		return nil, err
 	}
 	w, err := d.registry.get(id)

@@ -64,7 +64,7 @@ var operations = tableOf(
 		if !d.unmounting.isCopy(s.req.(api.Unmount)) {
 			return api.Response{}, false, nil
 		}
-		resp, err := api.ResultOf(api.Unmounted{CopyOf: d.Mountpoint()}) // the client can do that by itself
+		resp, err := api.ResultOf(api.Unmounted{CopyOf: d.paths.Mountpoint()}) // the client can do that by itself
 		return resp, true, err
 	}),
 	onMount(changesLeases, lockop.Mounter, func(d *Daemon, _ context.Context, _ *session, _ api.Leave) (api.Response, error) {

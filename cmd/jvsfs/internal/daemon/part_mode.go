@@ -17,3 +17,11 @@ func (d *mount) ruleFor(id lease.WorktreeID) mountcfg.WorktreeRule {
 	}
 	return rule
 }
+
+// wrote names what is being written, to everybody. Where not everybody can come to the source, it names nothing.
+func (d *mount) wrote(node int, name string) string {
+	if !d.reached {
+		return ""
+	}
+	return d.fs.Wrote(node, name)
+}

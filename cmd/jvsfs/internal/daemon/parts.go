@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/events"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -32,6 +33,7 @@ import (
 type mount struct {
 	cfg     mountcfg.Config
 	place   place.Place
+	paths   *paths.Paths
 	layout  layout.Layout   // which guard stands over what
 	rules   *lockfile.Rules // of other programs' lock files; nil for none
 	log     *zap.Logger

@@ -78,7 +78,7 @@ func (r *runs) leave() (left api.Left, err error) {
 	if r.alone != nil {
 		return api.Left{}, nil
 	}
-	lock, err := host.OpenRunLock(host.RunDir(), r.Mountpoint())
+	lock, err := host.OpenRunLock(host.RunDir(), r.paths.Mountpoint())
 	if err != nil {
 		return api.Left{}, err
 	}

@@ -25,7 +25,7 @@ func (d *mount) leaveState() error {
 		return err
 	}
 	return errors.Join(d.journal.Begin(api.Device{Major: major, Minor: minor}, who, d.storeMounts()), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
-		Version: host.StateVersion, Mountpoint: d.Mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout, Parts: d.place.PartsText(),
+		Version: host.StateVersion, Mountpoint: d.paths.Mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout, Parts: d.place.PartsText(),
 		Config: cfg, Runs: d.forRuns, SourceFS: fsType(d.fs.SourceFD()), LocksFS: fsType(d.locks.FD()), Args: os.Args, Since: d.since, Daemon: who,
 	}))
 }

@@ -10,7 +10,7 @@ import (
 func (d *Daemon) status() api.MountStatus {
 	major, minor := d.fs.Device()
 	st := api.MountStatus{
-		Mountpoint: d.Mountpoint(), Source: d.place.Root, Device: api.Device{Major: major, Minor: minor}.String(), State: "serving",
+		Mountpoint: d.paths.Mountpoint(), Source: d.place.Root, Device: api.Device{Major: major, Minor: minor}.String(), State: "serving",
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Layout: d.place.Layout, Repository: d.cfg.Repository, Worktree: d.place.ID, Locks: d.place.LockDir, Audit: d.place.AuditPath(), Local: d.place.Local, Store: d.store,
 		EnforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.meter.Address(),
 	}

@@ -216,7 +216,7 @@ func (d *unmounting) endForStore() error {
 		return nil
 	}
 	d.forNext = true
-	d.log.Warn("the client of the store was started again at "+d.place.Root+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.Mountpoint()))
+	d.log.Warn("the client of the store was started again at "+d.place.Root+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.paths.Mountpoint()))
 	d.journal.Change(func(f *journal.File) { *f = f.Expired() })
 	d.journal.End()
 	for _, w := range d.registry.all() {

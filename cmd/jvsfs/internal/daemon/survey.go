@@ -53,7 +53,7 @@ func (d *mount) isOver(st gate.Status) bool {
 	if st.State != api.StateFree || st.InFlight > 0 || st.WriteHandles > 0 {
 		return false
 	}
-	err := d.lookForRoot(st.Worktree)
+	err := d.paths.LookForRoot(st.Worktree)
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
 }
 

@@ -158,9 +158,9 @@ func TestWriterIsLookedAt(t *testing.T) {
 // Advice is filled in only where it can be pasted into a shell as it is.
 func TestAdviceIsFilledInOnlyWhereItCanBePasted(t *testing.T) {
 	const next = "jvsfs lock acquire <worktree>"
-	require.Equal(t, "jvsfs lock acquire /srv/a-b_c", NextAt(next, "/srv/a-b_c"))
+	require.Equal(t, "jvsfs lock acquire /srv/a-b_c", nextAt(next, "/srv/a-b_c"))
 	for _, path := range []string{"", "/srv/a b", "/srv/$(reboot)", "/srv/a;b", "/srv/a\nb", "/srv/'"} {
-		require.Equal(t, next, NextAt(next, path))
+		require.Equal(t, next, nextAt(next, path))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -78,17 +79,23 @@ func (e *event) view(at func(lease.WorktreeID) string) api.RefusalView {
 		Op: e.kind.op.String(), Class: string(e.kind.class), WouldRefuse: e.kind.observed, Count: e.count,
 		Sentence: human.Printable(e.latest.Sentence()),
 	}
-	v.Next = NextAt(e.latest.Next(), at(e.kind.worktree))
+	v.Next = nextAt(e.latest.Next(), at(e.kind.worktree))
 	return v
 }
 
 // plainPath matches a path that needs no quotes in any shell.
 var plainPath = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z0-9_./@%+=:,-]+$`) })
 
-// NextAt puts the worktree into the advice, so that it can be pasted.
-func NextAt(next, path string) string {
+// nextAt puts the worktree into the advice, so that it can be pasted.
+func nextAt(next, path string) string {
 	if !plainPath().MatchString(path) {
 		return next
 	}
 	return strings.ReplaceAll(next, "<worktree>", path)
+}
+
+// Advised puts the worktree into the advice of an explanation.
+func Advised(x gate.Explanation, at func(lease.WorktreeID) string) gate.Explanation {
+	x.Next = nextAt(x.Next, at(x.Worktree))
+	return x
 }

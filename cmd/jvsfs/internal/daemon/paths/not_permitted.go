@@ -1,4 +1,4 @@
-package daemon
+package paths
 
 import (
 	"errors"
@@ -13,15 +13,15 @@ import (
 // deepest bounds the directories that notPermitted looks at. Each look has a thread of its own, and anybody may ask.
 const deepest = 64
 
-// notPermitted names what keeps a process from writing to path, whoever holds the lease: a directory on the way, the file, or the
+// NotPermitted names what keeps a process from writing to path, whoever holds the lease: a directory on the way, the file, or the
 // nearest directory where there is no file yet. It is "" if nothing does, for root, for a path that is deeper than deepest, and
 // for a user who asks about somebody else's process: what that may see is not told to others.
-func (d *mount) notPermitted(path string, who process.Identity, asks uint32) string {
+func (d *Paths) NotPermitted(path string, who process.Identity, asks uint32) string {
 	k, err := process.CredentialsOfProcess(who.PID)
 	if err != nil || k.UID == 0 || asks != 0 && asks != k.UID || strings.Count(path, "/") > deepest {
 		return ""
 	}
-	return deniedBelow(k, d.fs.SourceFD(), path)
+	return deniedBelow(k, d.tree.SourceFD(), path)
 }
 
 // deniedBelow walks by descriptors: who exchanges a directory for a link meanwhile must not be told of what root sees elsewhere.

@@ -1,4 +1,4 @@
-package daemon
+package paths
 
 import (
 	"cmp"
@@ -18,39 +18,39 @@ import (
 // noRoot is where nothing lies: an empty name would mean the source.
 const noRoot = "\x00"
 
-// rootOf is where a worktree's root is below the source.
-func (d *mount) rootOf(id lease.WorktreeID) string {
+// RootOf is where a worktree's root is below the source.
+func (d *Paths) RootOf(id lease.WorktreeID) string {
 	switch {
-	case d.place.Shape != api.ShapeRepository:
-		return cmp.Or(d.fs.RootOf(id), noRoot)
+	case !d.repository:
+		return cmp.Or(d.tree.RootOf(id), noRoot)
 	case id == "main":
 		return "main"
 	}
 	return "worktrees/" + string(id)
 }
 
-// lookForRoot says why the directory of a worktree does not exist; nil if it does.
-func (d *mount) lookForRoot(id lease.WorktreeID) error {
+// LookForRoot says why the directory of a worktree does not exist; nil if it does.
+func (d *Paths) LookForRoot(id lease.WorktreeID) error {
 	var st unix.Stat_t
-	return unix.Fstatat(d.fs.SourceFD(), d.rootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
+	return unix.Fstatat(d.tree.SourceFD(), d.RootOf(id), &st, unix.AT_SYMLINK_NOFOLLOW)
 }
 
-// mustExist refuses a worktree that does not exist, so that users cannot make the daemon remember any number of
+// MustExist refuses a worktree that does not exist, so that users cannot make the daemon remember any number of
 // names. Root may name a worktree that is made later.
-func (d *mount) mustExist(id lease.WorktreeID, uid uint32) error {
+func (d *Paths) MustExist(id lease.WorktreeID, uid uint32) error {
 	if uid == 0 {
 		return nil
 	}
-	err := d.lookForRoot(id)
+	err := d.LookForRoot(id)
 	if err == nil {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("there is no worktree %s: %v", id, err), Next: "make it first, or ask root", Err: err}
 }
 
-// mayWrite reports whether a process may write to a worktree's root and can reach it. A user who may not write
+// MayWrite reports whether a process may write to a worktree's root and can reach it. A user who may not write
 // must not keep others from writing. The backing file system decides, by its own rules.
-func (d *mount) mayWrite(id lease.WorktreeID, who process.Identity) bool {
+func (d *Paths) MayWrite(id lease.WorktreeID, who process.Identity) bool {
 	if who.UID == 0 {
 		return true
 	}
@@ -58,26 +58,18 @@ func (d *mount) mayWrite(id lease.WorktreeID, who process.Identity) bool {
 	if err != nil || k.UID != who.UID { // it has just changed its user
 		return false
 	}
-	root := d.rootOf(id)
-	fd, err := unix.Openat(d.fs.SourceFD(), root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	root := d.RootOf(id)
+	fd, err := unix.Openat(d.tree.SourceFD(), root, unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return false
 	}
 	defer unix.Close(fd) //nolint:errcheck // only looked at
-	return may(k, fd, "", unix.W_OK|unix.X_OK) && mayPass(k, d.fs.SourceFD(), root) && d.mayReach(k, who.PID)
+	return may(k, fd, "", unix.W_OK|unix.X_OK) && mayPass(k, d.tree.SourceFD(), root) && d.mayReach(k, who.PID)
 }
 
-// wrote names what is being written, to everybody. Where not everybody can come to the source, it names nothing.
-func (d *mount) wrote(node int, name string) string {
-	if !d.reached {
-		return ""
-	}
-	return d.fs.Wrote(node, name)
-}
-
-// reachedByAll reports whether everybody can come to a directory. It does not look at the directory itself, which
+// ReachedByAll reports whether everybody can come to a directory. It does not look at the directory itself, which
 // may be our own mount.
-func reachedByAll(path string) bool {
+func ReachedByAll(path string) bool {
 	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
 		var st unix.Stat_t
 		if unix.Stat(dir, &st) != nil || st.Mode&unix.S_IXOTH == 0 {
@@ -115,8 +107,8 @@ func mayPass(k process.Credentials, dirfd int, path string) bool {
 
 // mayReach reports whether a process can walk to the mount, in this mount namespace or in its own, or has its
 // working directory there.
-func (d *mount) mayReach(k process.Credentials, pid int) bool {
-	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.Mountpoint()), unix.X_OK) == nil {
+func (d *Paths) mayReach(k process.Credentials, pid int) bool {
+	if fusefs.MayAccess(k, unix.AT_FDCWD, filepath.Dir(d.mountpoint), unix.X_OK) == nil {
 		return true
 	}
 	proc := filepath.Join("/proc", strconv.Itoa(pid))
@@ -143,3 +135,8 @@ func (d *mount) mayReach(k process.Credentials, pid int) bool {
 
 // below turns an absolute path into one relative to the root.
 func below(path string) string { return "." + path }
+
+func (d *Paths) device() api.Device {
+	major, minor := d.tree.Device()
+	return api.Device{Major: major, Minor: minor}
+}
