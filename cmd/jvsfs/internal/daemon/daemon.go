@@ -21,10 +21,12 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
@@ -84,7 +86,7 @@ type Daemon struct {
 	modes      *modeSwitch
 	unmounting *unmounting
 	runs       *runs
-	returning  *storeReturn
+	returning  *storewatch.Watch
 
 	drained  func() // after draining was told
 	finished chan struct{}
@@ -134,7 +136,6 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.runs = &runs{mount: m, unmounting: d.unmounting}
-	d.returning = &storeReturn{mount: m, again: make(chan struct{})}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.journal = journal.New(log)
@@ -165,8 +166,10 @@ func (d *Daemon) open() error {
 	}
 	d.fs, d.stats = fs, stats
 	d.paths.Over(fs)
-	if err := d.openStoreAbort(fs.SourceFD()); err != nil {
-		return err
+	if d.cfg.FenceSelf {
+		if d.selfFencing, err = storewatch.OpenSelfFencing(fs.SourceFD(), d.place.Root, d.log); err != nil {
+			return err
+		}
 	}
 	if err = d.openLocks(); err != nil {
 		return err
@@ -193,6 +196,8 @@ func (d *Daemon) open() error {
 	if d.audit, err = place.OpenAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
 	}
+	source, records := d.opened()
+	d.returning = storewatch.New(source, records, d.far, d.log)
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
@@ -258,7 +263,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	fence := announcingFence{told.Fenced(d.journal.Fenced(guard, id)), w.events}
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
-		Fence: d.selfCutting(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
+		Fence: d.selfFencing.Fenced(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
 		Audit: w.counts.Audited(told.Auditing(d.auditEvent)), AuditAll: w.counts.AuditedAll(d.auditEvents), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
@@ -322,7 +327,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.paths.Mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
 	all.Go(func() { d.takeBack(serving) })
-	all.Go(func() { d.returning.run(serving) })
+	if d.cfg.Mountpoint != "" && !host.ByUser() { // a mount that lies over its source goes with the store's, and a user's cannot be recovered
+		all.Go(func() { d.returning.Run(serving) })
+	}
 	if err := ready(nil); err != nil {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
@@ -365,7 +372,7 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 		}
 		d.journal.End() // its name may be another mount's by now
 		d.log.Info("unmounted")
-	case <-d.returning.again:
+	case <-d.returning.Again():
 		if err := d.unmounting.endForStore(); err != nil {
 			d.service.Tell(servicemanager.Status("%v", err))
 			return err
@@ -378,6 +385,14 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	// Leases first: a client of the control socket must not be able to keep them.
 	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(abort))
 }
+
+// OnSameStore is storewatch.SameStore for what is open.
+func (d *Daemon) OnSameStore(r *recovery.Recovery) error {
+	return storewatch.SameOpenStore(r, d.place, d.fs.SourceFD(), d.locks.FD())
+}
+
+// Discard frees a daemon that was made and has not run.
+func (d *Daemon) Discard() error { return d.close() }
 
 // Device is the number of the mount, once it was made.
 func (d *Daemon) Device() api.Device { return d.device() }
@@ -435,5 +450,5 @@ func (d *Daemon) close() error {
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}
-	return errors.Join(err, d.tenures.Close(), d.runs.close(), d.closeStoreAbort())
+	return errors.Join(err, d.tenures.Close(), d.runs.close(), d.selfFencing.Close())
 }

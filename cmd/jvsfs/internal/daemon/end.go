@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
@@ -97,4 +98,26 @@ func (d *unmounting) endBySignal() error {
 		zap.String("mountpoint", d.paths.Mountpoint()), zap.Error(err))
 	d.service.Tell(servicemanager.Status("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.paths.Mountpoint()))
 	return errors.Join(err, d.fs.Abort())
+}
+
+// ErrStoreReturned says that the mount is dead because its store was mounted again.
+var ErrStoreReturned = errors.New("the client of the store was started again, and the mount is dead until it is recovered")
+
+// endForStore leaves a dead mount and the records as they are. For the next daemon the leases have run out. It returns nil, and does nothing,
+// if the mount is away already.
+func (d *unmounting) endForStore() error {
+	d.umount.Lock()
+	defer d.umount.Unlock()
+	if mounts, err := host.ReadMounts(); err == nil && !mounts.Has(d.device()) {
+		return nil
+	}
+	d.forNext = true
+	d.log.Warn("the client of the store was started again at "+d.place.Root+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.paths.Mountpoint()))
+	d.journal.Change(func(f *journal.File) { *f = f.Expired() })
+	d.journal.End()
+	for _, w := range d.registry.all() {
+		w.latch.shut()
+		w.keeper.Part()
+	}
+	return errors.Join(ErrStoreReturned, d.registry.close(), d.fs.Abort())
 }

@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -15,6 +14,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
@@ -67,10 +67,10 @@ type mount struct {
 	reached   bool          // everybody can come to the source
 	events    *events.Feed
 
-	agentRuns  chan struct{}     // capacity 1: the fence agent runs (cutoff.go)
-	cutClients *lease.CutClients // whom it has cut off
-	onMounts   *string           // see storeMounts
-	storeAbort *os.File          // ends this host's connection to the store (selfcut.go); nil without fence_self
+	agentRuns   chan struct{}           // capacity 1: the fence agent runs (cutoff.go)
+	cutClients  *lease.CutClients       // whom it has cut off
+	onMounts    *string                 // see storeMounts
+	selfFencing *storewatch.SelfFencing // nil without fence_self
 }
 
 // leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over,

@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/console"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
@@ -167,7 +168,7 @@ func (m *mountCommand) newDaemon(ctx context.Context, cfg mountcfg.Config, p pla
 	}
 	var d *daemon.Daemon
 	err = host.Underneath(r.Point, func() (err error) {
-		if err = daemon.SameStore(r, p); err != nil { // before the directory of the records is made
+		if err = storewatch.SameStore(r, p); err != nil { // before the directory of the records is made
 			return err
 		}
 		d, err = daemon.New(cfg, p, out)

@@ -79,6 +79,23 @@ func TestJournalInheritsTheLatest(t *testing.T) {
 	require.EqualValues(t, 2, j.Entries().Held["main"].Token)
 }
 
+// The leases of a daemon whose store was mounted again are lost to those who held them, as if they had run out.
+func TestTheLeasesOfAJournalRunOut(t *testing.T) {
+	was := RevokedHolder{Token: 3, Kind: lease.LossSuperseded, Holder: lease.Holder{PID: 3}}
+	f := File{
+		Held:    map[lease.WorktreeID]lease.Saved{"a": {Token: 7, Holder: lease.Holder{PID: 7}}, "b": {Token: 8, Holder: lease.Holder{PID: 8}}},
+		Revoked: map[lease.WorktreeID][]RevokedHolder{"a": {was}},
+	}
+	out := f.Expired()
+	require.Empty(t, out.Held)
+	require.Equal(t, map[lease.WorktreeID][]RevokedHolder{
+		"a": {was, {Token: 7, Kind: lease.LossExpired, Holder: lease.Holder{PID: 7}}}, "b": {{Token: 8, Kind: lease.LossExpired, Holder: lease.Holder{PID: 8}}},
+	}, out.Revoked)
+	require.Len(t, f.Held, 2, "it is another one")
+	require.Len(t, f.Revoked["a"], 1)
+	require.Empty(t, File{}.Expired().Revoked)
+}
+
 // quietFence is a fence that does nothing.
 type quietFence struct{ lease.Fence }
 

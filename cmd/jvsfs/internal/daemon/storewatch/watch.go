@@ -1,8 +1,7 @@
-package daemon
+package storewatch
 
 import (
 	"context"
-	"errors"
 	"os"
 	"strings"
 	"time"
@@ -11,7 +10,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -23,15 +21,28 @@ import (
 // The leases do not go on. Their records stay as they are, unreleased: what the ended client had read may still reach the store, and
 // whoever takes such a lease over waits for it, or has that client cut off.
 
-// ErrStoreReturned says that the mount is dead because its store was mounted again.
-var ErrStoreReturned = errors.New("the client of the store was started again, and the mount is dead until it is recovered")
+// Dir is a directory that a daemon has open, and the path at which it was opened.
+type Dir struct {
+	Path string
+	FD   int
+}
 
-// storeReturn looks for the moment when the store is there again.
-type storeReturn struct {
-	*mount
+// Watch looks for the moment when the store is there again.
+type Watch struct {
+	dirs  []Dir
+	far   bool // the records are on another machine's file system
+	log   *zap.Logger
 	again chan struct{} // closed then
 	look  <-chan bool   // that is under way; nil: none is
 }
+
+// New is for the source of a mount and the directory of its records. far is whether the records are on another machine's file system.
+func New(source, records Dir, far bool, log *zap.Logger) *Watch {
+	return &Watch{dirs: []Dir{source, records}, far: far, log: log, again: make(chan struct{})}
+}
+
+// Again is closed when the store is there again.
+func (s *Watch) Again() <-chan struct{} { return s.again }
 
 const (
 	// storePause is between two looks while another file system covers the one that this daemon has open. It may not serve yet.
@@ -40,21 +51,19 @@ const (
 	mountsPause = 100 * time.Millisecond
 )
 
-// opened is a directory that the daemon has open, and the file system that it lies on.
+// lookPatience is how long a look may take before the store counts as one that does not answer.
+const lookPatience = 400 * time.Millisecond
+
+// opened is a directory with the file system that it lies on.
 type opened struct {
-	path   string
-	fd     int
+	Dir
 	device api.Device
 	kind   string // as the mount table calls it; "": a FUSE that was unmounted before that was looked up
 	inside bool   // of the source, and opened through it: what is mounted at its path is another one
 }
 
-// run looks until serving ends, at each change of the mount table. A mount that lies over its source goes with the store's mount, and
-// what a user has mounted cannot be recovered.
-func (s *storeReturn) run(serving context.Context) {
-	if s.cfg.Mountpoint == "" || host.ByUser() {
-		return
-	}
+// Run looks until serving ends, at each change of the mount table.
+func (s *Watch) Run(serving context.Context) {
 	changes, err := host.WatchMounts()
 	if err != nil {
 		s.log.Warn("a new client of the store will not be noticed", zap.Error(err))
@@ -87,34 +96,35 @@ func rest(serving context.Context, pause time.Duration) bool {
 
 // opened are the source and the directory of the records, if a program or another machine serves the source. The device that the mount
 // table has must be the one that stat tells, or a change of it says nothing (btrfs has one for each subvolume).
-func (s *storeReturn) opened() []opened {
+func (s *Watch) opened() []opened {
 	mounts, err := host.ReadMounts()
 	if err != nil {
 		return nil
 	}
-	if !s.far && !onFUSE(s.fs.SourceFD()) {
+	if !s.far && !onFUSE(s.dirs[0].FD) {
 		return nil
 	}
 	var all []opened
-	for _, o := range []opened{{path: s.place.Root, fd: s.fs.SourceFD()}, {path: s.place.LockDir, fd: s.locks.FD()}} {
-		if path, _, err := host.Resolve(o.path, mounts); err == nil { // the mount table has no links
-			o.path = path
+	for _, d := range s.dirs {
+		o := opened{Dir: d}
+		if path, _, err := host.Resolve(o.Path, mounts); err == nil { // the mount table has no links
+			o.Path = path
 		}
 		var st unix.Statx_t // by what the kernel remembers: the client may have ended since
-		if unix.Statx(o.fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, 0, &st) != nil {
+		if unix.Statx(o.FD, "", unix.AT_EMPTY_PATH|unix.AT_STATX_DONT_SYNC, 0, &st) != nil {
 			continue
 		}
 		o.device = api.Device{Major: st.Dev_major, Minor: st.Dev_minor}
-		if len(all) > 0 && host.Within(all[0].path, o.path) {
+		if len(all) > 0 && host.Within(all[0].Path, o.Path) {
 			o.inside = true
 			all = append(all, o)
 			continue
 		}
-		m := mounts.At(o.path)
+		m := mounts.At(o.Path)
 		switch {
 		case m != nil && host.DeviceOf(m) == o.device:
 			o.kind = m.FSType
-		case host.IsJVSFS(m) || !onFUSE(o.fd): // the mount lies over it, or stat and the table differ
+		case host.IsJVSFS(m) || !onFUSE(o.FD): // the mount lies over it, or stat and the table differ
 			continue
 		} // else it was unmounted since it was opened
 		all = append(all, o)
@@ -129,12 +139,8 @@ func onFUSE(fd int) bool {
 	return err == nil && st.Type == unix.FUSE_SUPER_MAGIC || lease.CutOffStore(err)
 }
 
-func deviceOf(dev uint64) api.Device {
-	return api.Device{Major: unix.Major(dev), Minor: unix.Minor(dev)}
-}
-
 // follow looks again and again while another file system is at one of the places.
-func (s *storeReturn) follow(serving context.Context, dirs []opened) (returned bool) {
+func (s *Watch) follow(serving context.Context, dirs []opened) (returned bool) {
 	for {
 		mounts, err := host.ReadMounts()
 		if err != nil {
@@ -158,7 +164,7 @@ func compare(mounts host.MountTable, dirs []opened) (changed, alike bool) {
 		if o.inside {
 			continue
 		}
-		m := mounts.At(o.path)
+		m := mounts.At(o.Path)
 		if m == nil || host.DeviceOf(m) != o.device {
 			changed = true
 			alike = alike && m != nil && (m.FSType == o.kind || o.kind == "" && strings.HasPrefix(m.FSType, "fuse") && !host.IsJVSFS(m))
@@ -169,13 +175,13 @@ func compare(mounts host.MountTable, dirs []opened) (changed, alike bool) {
 
 // returned is whether what is open is dead, and its places have directories. A store that does not answer in time is neither. A call to it
 // cannot be ended, so there is one look at a time, and it may outlast everything here.
-func (s *storeReturn) returned(dirs []opened) bool {
+func (s *Watch) returned(dirs []opened) bool {
 	if s.look == nil {
 		look := make(chan bool, 1)
 		go func() { look <- dead(dirs) && present(dirs) }()
 		s.look = look
 	}
-	patience := time.NewTimer(storePatience)
+	patience := time.NewTimer(lookPatience)
 	defer patience.Stop()
 	select {
 	case is := <-s.look:
@@ -190,7 +196,7 @@ func (s *storeReturn) returned(dirs []opened) bool {
 func dead(dirs []opened) bool {
 	for _, o := range dirs {
 		var st unix.Statx_t
-		err := unix.Statx(o.fd, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_BASIC_STATS, &st)
+		err := unix.Statx(o.FD, "", unix.AT_EMPTY_PATH|unix.AT_STATX_FORCE_SYNC, unix.STATX_BASIC_STATS, &st)
 		if err != nil && lease.CutOffStore(err) {
 			return true
 		}
@@ -200,28 +206,9 @@ func dead(dirs []opened) bool {
 
 func present(dirs []opened) bool {
 	for _, o := range dirs {
-		if info, err := os.Stat(o.path); err != nil || !info.IsDir() {
+		if info, err := os.Stat(o.Path); err != nil || !info.IsDir() {
 			return false
 		}
 	}
 	return true
-}
-
-// endForStore leaves a dead mount and the records as they are. For the next daemon the leases have run out. It returns nil, and does nothing,
-// if the mount is away already.
-func (d *unmounting) endForStore() error {
-	d.umount.Lock()
-	defer d.umount.Unlock()
-	if mounts, err := host.ReadMounts(); err == nil && !mounts.Has(d.device()) {
-		return nil
-	}
-	d.forNext = true
-	d.log.Warn("the client of the store was started again at "+d.place.Root+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.paths.Mountpoint()))
-	d.journal.Change(func(f *journal.File) { *f = f.Expired() })
-	d.journal.End()
-	for _, w := range d.registry.all() {
-		w.latch.shut()
-		w.keeper.Part()
-	}
-	return errors.Join(ErrStoreReturned, d.registry.close(), d.fs.Abort())
 }

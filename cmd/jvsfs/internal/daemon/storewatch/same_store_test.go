@@ -1,4 +1,4 @@
-package daemon
+package storewatch
 
 import (
 	"path/filepath"
@@ -17,9 +17,9 @@ import (
 // place now is not compared.
 func TestADeadMountComesBackOverItsStore(t *testing.T) {
 	dir := t.TempDir()
-	root, err := fsTypeAt("/")
+	root, err := typeAt("/")
 	require.NoError(t, err)
-	of, err := fsTypeAt(dir)
+	of, err := typeAt(dir)
 	require.NoError(t, err)
 	for name, x := range map[string]struct {
 		was  host.MountState

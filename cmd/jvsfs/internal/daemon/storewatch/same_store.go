@@ -1,4 +1,4 @@
-package daemon
+package storewatch
 
 import (
 	"fmt"
@@ -20,13 +20,13 @@ import (
 // Records inside of the source are opened through it, past what is mounted there: of them the path says nothing, and where the source is the
 // same, they are.
 func SameStore(r *recovery.Recovery, p place.Place) error {
-	root, err := fsTypeAt(p.Root)
+	root, err := typeAt(p.Root)
 	if err != nil {
 		return notThere(r, p.Root, err)
 	}
 	locks := int64(0)
 	if r.State != nil && !r.Serves && p.LockDir == r.State.Locks && !host.Within(p.Root, p.LockDir) {
-		if locks, err = fsTypeAt(p.LockDir); err != nil {
+		if locks, err = typeAt(p.LockDir); err != nil {
 			return notThere(r, p.LockDir, err)
 		}
 	}
@@ -46,9 +46,9 @@ func wayBack(first string, r *recovery.Recovery) string {
 	return fmt.Sprintf("%s, then jvsfs recover %s; or jvsfs umount --bare %s, and mount what is there now", first, human.Typed(r.Point), human.Typed(r.Point))
 }
 
-// OnSameStore is SameStore for what is open.
-func (d *Daemon) OnSameStore(r *recovery.Recovery) error {
-	return sameStore(r, d.place, fsType(d.fs.SourceFD()), fsType(d.locks.FD()))
+// SameOpenStore is SameStore for what is open.
+func SameOpenStore(r *recovery.Recovery, p place.Place, source, locks int) error {
+	return sameStore(r, p, TypeOf(source), TypeOf(locks))
 }
 
 func sameStore(r *recovery.Recovery, p place.Place, source, locks int64) error {
@@ -71,8 +71,8 @@ func sameStore(r *recovery.Recovery, p place.Place, source, locks int64) error {
 	return nil
 }
 
-// fsType is the type of the file system that a descriptor is on, 0 if it does not say.
-func fsType(fd int) int64 {
+// TypeOf is the type of the file system that a descriptor is on, 0 if it does not say.
+func TypeOf(fd int) int64 {
 	var st unix.Statfs_t
 	if unix.Fstatfs(fd, &st) != nil {
 		return 0
@@ -80,13 +80,10 @@ func fsType(fd int) int64 {
 	return int64(st.Type) //nolint:unconvert // 32 bits on other processors
 }
 
-func fsTypeAt(path string) (int64, error) {
+func typeAt(path string) (int64, error) {
 	var st unix.Statfs_t
 	if err := unix.Statfs(path, &st); err != nil {
 		return 0, err
 	}
 	return int64(st.Type), nil //nolint:unconvert // 32 bits on other processors
 }
-
-// Discard frees a daemon that was made and has not run.
-func (d *Daemon) Discard() error { return d.close() }

@@ -1,4 +1,4 @@
-package daemon
+package storewatch
 
 import (
 	"testing"
@@ -7,9 +7,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
-	"github.com/jvsfs/jvsfs/lease"
 )
 
 // Another file system at the place of the store may be the store again, if it is of the same kind. Its empty mount point is not.
@@ -20,8 +18,8 @@ func TestTheEmptyMountPointOfAStoreIsNotTheStore(t *testing.T) {
 	}
 	over := func(m *mountinfo.Info, parent int) *mountinfo.Info { m.Parent = parent; return m }
 	dirs := []opened{
-		{path: "/store/work", device: api.Device{Minor: 40}, kind: "fuse.glusterfs"},
-		{path: "/records", device: api.Device{Minor: 41}, kind: "ceph"},
+		{Dir: Dir{Path: "/store/work"}, device: api.Device{Minor: 40}, kind: "fuse.glusterfs"},
+		{Dir: Dir{Path: "/records"}, device: api.Device{Minor: 41}, kind: "ceph"},
 	}
 	records := at(3, 41, "/records", "ceph")
 	for name, x := range map[string]struct {
@@ -46,26 +44,9 @@ func TestTheEmptyMountPointOfAStoreIsNotTheStore(t *testing.T) {
 func TestRecordsInsideOfTheSourceComeBackWithIt(t *testing.T) {
 	root := &mountinfo.Info{ID: 1, Major: 8, Minor: 1, Mountpoint: "/", FSType: "ext4"}
 	inside := &mountinfo.Info{ID: 3, Parent: 2, Minor: 60, Mountpoint: "/store/.jvs/locks", FSType: "tmpfs"}
-	dirs := []opened{{path: "/store", device: api.Device{Minor: 40}, kind: "fuse.far"}, {path: "/store/.jvs/locks", device: api.Device{Minor: 40}, inside: true}}
+	dirs := []opened{{Dir: Dir{Path: "/store"}, device: api.Device{Minor: 40}, kind: "fuse.far"}, {Dir: Dir{Path: "/store/.jvs/locks"}, device: api.Device{Minor: 40}, inside: true}}
 	for minor, again := range map[int]bool{40: false, 50: true} {
 		changed, alike := compare(host.MountTable{root, {ID: 2, Parent: 1, Minor: minor, Mountpoint: "/store", FSType: "fuse.far"}, inside}, dirs)
 		require.Equal(t, []bool{again, again}, []bool{changed, alike})
 	}
-}
-
-// The leases of a daemon whose store was mounted again are lost to those who held them, as if they had run out.
-func TestTheLeasesOfAJournalRunOut(t *testing.T) {
-	was := journal.RevokedHolder{Token: 3, Kind: lease.LossSuperseded, Holder: lease.Holder{PID: 3}}
-	f := journal.File{
-		Held:    map[lease.WorktreeID]lease.Saved{"a": {Token: 7, Holder: lease.Holder{PID: 7}}, "b": {Token: 8, Holder: lease.Holder{PID: 8}}},
-		Revoked: map[lease.WorktreeID][]journal.RevokedHolder{"a": {was}},
-	}
-	out := f.Expired()
-	require.Empty(t, out.Held)
-	require.Equal(t, map[lease.WorktreeID][]journal.RevokedHolder{
-		"a": {was, {Token: 7, Kind: lease.LossExpired, Holder: lease.Holder{PID: 7}}}, "b": {{Token: 8, Kind: lease.LossExpired, Holder: lease.Holder{PID: 8}}},
-	}, out.Revoked)
-	require.Len(t, f.Held, 2, "it is another one")
-	require.Len(t, f.Revoked["a"], 1)
-	require.Empty(t, journal.File{}.Expired().Revoked)
 }

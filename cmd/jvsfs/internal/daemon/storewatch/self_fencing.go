@@ -1,4 +1,4 @@
-package daemon
+package storewatch
 
 import (
 	"errors"
@@ -18,44 +18,48 @@ import (
 // fence_self this host then ends its own connection to the store: who hangs gets an error, and what the kernel has not yet given to
 // the client never gets there. What the client had read before may still be sent; only a fence agent on the other side ends that.
 
-// openStoreAbort opens what ends the connection to the store, if that is wanted. It is opened before anything hangs.
-func (d *mount) openStoreAbort(source int) (err error) {
-	if !d.cfg.FenceSelf {
-		return nil
-	}
-	d.storeAbort, err = fusefs.OpenStoreAbort(source)
+// SelfFencing ends this host's connection to the store. nil does nothing.
+type SelfFencing struct {
+	abort *os.File
+	log   *zap.Logger
+}
+
+// OpenSelfFencing opens what ends the connection to the store, before anything hangs. source is an open directory of it, and root its name.
+func OpenSelfFencing(source int, root string, log *zap.Logger) (*SelfFencing, error) {
+	abort, err := fusefs.OpenStoreAbort(source)
 	if err != nil {
-		return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("fence_self cannot end this host's connection to %s: %v", d.place.Root, err), Err: err,
+		return nil, &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("fence_self cannot end this host's connection to %s: %v", root, err), Err: err,
 			Next: "leave fence_self out, or mount the store by its FUSE client"}
 	}
-	return nil
+	return &SelfFencing{abort: abort, log: log}, nil
 }
 
-func (d *mount) closeStoreAbort() error {
-	if d.storeAbort == nil {
+// Close gives up what ends the connection.
+func (s *SelfFencing) Close() error {
+	if s == nil {
 		return nil
 	}
-	return d.storeAbort.Close()
+	return s.abort.Close()
 }
 
-// selfCutting is a fence that cuts this host off at the deadline, or inner if that is not wanted.
-func (d *mount) selfCutting(inner lease.Fence, id lease.WorktreeID, inFlight func() int64) lease.Fence {
-	if d.storeAbort == nil {
+// Fenced is a fence that cuts this host off at the deadline, or inner if that is not wanted.
+func (s *SelfFencing) Fenced(inner lease.Fence, id lease.WorktreeID, inFlight func() int64) lease.Fence {
+	if s == nil {
 		return inner
 	}
-	return &selfCut{Fence: inner, clock: lease.SystemClock(), inFlight: inFlight, after: time.AfterFunc, cut: func(t lease.Token, n int64) {
-		_, err := d.storeAbort.WriteString("1")
+	return &cutAtDeadline{Fence: inner, clock: lease.SystemClock(), inFlight: inFlight, after: time.AfterFunc, cut: func(t lease.Token, n int64) {
+		_, err := s.abort.WriteString("1")
 		if errors.Is(err, os.ErrClosed) {
 			return // the mount has ended
 		}
-		d.log.Error("writes hung beyond the lease's deadline, so this host has ended its connection to the store (fence_self): unmount, mount the store again, and mount again",
+		s.log.Error("writes hung beyond the lease's deadline, so this host has ended its connection to the store (fence_self): unmount, mount the store again, and mount again",
 			zap.String("worktree", string(id)), zap.Uint64("token", uint64(t)), zap.Int64("in_flight", n), zap.Error(err))
 	}}
 }
 
-// selfCut looks at the deadline whether anything is in flight, whatever the keeper does then: it may hang as well. Nothing enters after
+// cutAtDeadline looks at the deadline whether anything is in flight, whatever the keeper does then: it may hang as well. Nothing enters after
 // the deadline. Close ends that, once what was in flight has drained. Safe for concurrent use.
-type selfCut struct {
+type cutAtDeadline struct {
 	lease.Fence
 	clock    lease.Clock
 	inFlight func() int64
@@ -69,23 +73,23 @@ type selfCut struct {
 	timer    *time.Timer
 }
 
-// selfCutLook is how long a timer may run at most: timers stop in suspend, and the deadline does not.
-const selfCutLook = time.Second
+// longestTimer is how long a timer may run at most: timers stop in suspend, and the deadline does not.
+const longestTimer = time.Second
 
 // Open opens the inner fence until g.Deadline.
-func (f *selfCut) Open(g lease.Grant) {
+func (f *cutAtDeadline) Open(g lease.Grant) {
 	f.watch(g.Token, g.Deadline)
 	f.Fence.Open(g)
 }
 
 // Extend moves the deadline.
-func (f *selfCut) Extend(t lease.Token, deadline time.Duration) {
+func (f *cutAtDeadline) Extend(t lease.Token, deadline time.Duration) {
 	f.Fence.Extend(t, deadline)
 	f.watch(t, deadline)
 }
 
 // Close closes the inner fence. As long as that drains, the deadline counts.
-func (f *selfCut) Close(l lease.Loss) {
+func (f *cutAtDeadline) Close(l lease.Loss) {
 	f.Fence.Close(l)
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -95,7 +99,7 @@ func (f *selfCut) Close(l lease.Loss) {
 	}
 }
 
-func (f *selfCut) watch(t lease.Token, deadline time.Duration) {
+func (f *cutAtDeadline) watch(t lease.Token, deadline time.Duration) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.token, f.deadline = t, deadline
@@ -106,11 +110,11 @@ func (f *selfCut) watch(t lease.Token, deadline time.Duration) {
 }
 
 // arm sets the timer. f.mu is locked.
-func (f *selfCut) arm() {
-	f.timer = f.after(min(f.deadline-f.clock.Boot(), selfCutLook), f.look)
+func (f *cutAtDeadline) arm() {
+	f.timer = f.after(min(f.deadline-f.clock.Boot(), longestTimer), f.look)
 }
 
-func (f *selfCut) look() {
+func (f *cutAtDeadline) look() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.open {
