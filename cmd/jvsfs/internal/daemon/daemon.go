@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/events"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/guardian"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
@@ -128,7 +129,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.events = events.New(m.paths, processText(host.ThisProcess()), d.registry.ended)
 	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
-	d.counts, d.suppressed = metrics.NewCounts(len(operations)), out.Suppressed
+	d.counts, d.suppressed = metrics.NewCounts(len(d.operations())), out.Suppressed
 	d.trail = refusals.New(m.resolver, refusals.Places{
 		Audit: func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)
@@ -293,7 +294,8 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	all.Go(func() { d.fs.Wait(); close(d.unmounting.ended) })
 
 	major, minor := d.fs.Device()
-	control, err := listenControl(api.Device{Major: major, Minor: minor}, d.log, d.handle)
+	answers := &control.Dispatcher{Log: d.log, Counts: d.counts, LetIn: d.succession.letIn, Unmounted: d.finish}
+	server, err := control.Listen(api.Device{Major: major, Minor: minor}, d.operations(), d.counts, d.log, answers.Handle)
 	if err != nil {
 		d.fs.Discard()
 		return fmt.Errorf("control socket: %w", err)
@@ -301,10 +303,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	if err := d.leaveState(); err != nil {
 		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
-	control.counts = d.counts
 	serving, stop := context.WithCancel(context.Background())
 	defer stop()
-	d.attend(serving, control, &all)
+	d.attend(serving, server, &all)
 	abort, err := d.fs.OpenAbort()
 	if err != nil {
 		d.log.Warn("no guardian", zap.Error(err))
@@ -339,9 +340,9 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 }
 
 // attend starts the goroutines beside the file system. They run until serving ends; all waits for them.
-func (d *Daemon) attend(serving context.Context, control *controlServer, all *sync.WaitGroup) {
+func (d *Daemon) attend(serving context.Context, server *control.Server, all *sync.WaitGroup) {
 	all.Go(func() {
-		if err := control.Run(serving); err != nil {
+		if err := server.Run(serving); err != nil {
 			d.log.Error("control socket ended", zap.Error(err))
 		}
 	})

@@ -7,13 +7,14 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 )
 
 func TestParseRequest(t *testing.T) {
-	op, req, err := parseRequest([]byte(`{"version":1,"op":"acquire","path":"main/x","pid":7,"wait_ms":1000}` + "\n"))
+	op, req, err := (&Daemon{mount: &mount{}}).operations().Parse([]byte(`{"version":1,"op":"acquire","path":"main/x","pid":7,"wait_ms":1000}` + "\n"))
 	require.NoError(t, err)
-	require.Equal(t, "acquire", op.name)
+	require.Equal(t, "acquire", op.Name)
 	require.Equal(t, api.Acquire{Taking: api.Taking{Where: api.Where{Path: "main/x"}, Process: api.Process{PID: 7}, WaitMS: 1000}}, req)
 }
 
@@ -51,7 +52,7 @@ func TestParseRequestRefuses(t *testing.T) {
 		"deep":              strings.Repeat("[", 60000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := parseRequest([]byte(line))
+			_, _, err := (&Daemon{mount: &mount{}}).operations().Parse([]byte(line))
 			require.ErrorIs(t, err, api.ErrRequest)
 		})
 	}
@@ -66,45 +67,22 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	} {
 		line, err := api.Encode(req)
 		require.NoError(t, err)
-		op, got, err := parseRequest(line)
+		op, got, err := (&Daemon{mount: &mount{}}).operations().Parse(line)
 		require.NoError(t, err, string(line))
 		require.Equal(t, req, got)
-		require.Equal(t, req.Op(), op.name)
+		require.Equal(t, req.Op(), op.Name)
 	}
-	require.Len(t, operations, 24)
+	require.Len(t, (&Daemon{mount: &mount{}}).operations(), 24)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.
 func TestEveryRequestThatChangesLeasesNeedsALeave(t *testing.T) {
-	for name, op := range operations {
-		require.NotZero(t, op.who, name)
-		if op.who == lockop.Anybody {
-			require.Equal(t, changesNothing, op.change, name)
+	for name, op := range (&Daemon{mount: &mount{}}).operations() {
+		require.NotZero(t, op.Who, name)
+		if op.Who == lockop.Anybody {
+			require.Equal(t, control.ChangesNothing, op.Change, name)
 		}
 	}
-}
-
-// A command of another release learns that it is one, and what to do: a newer one, with an
-// operation, a version of one or a field that this daemon does not have.
-func TestACommandOfAnotherReleaseIsToldSo(t *testing.T) {
-	path := serveTest(t, nil)
-	for line, says := range map[string]string{
-		`{"version":1,"op":"defragment","level":3}`:           `unknown operation "defragment"`,
-		`{"version":7,"op":"status","of":{"colour":"green"}}`: `protocol version 7 of "status", this daemon speaks 1`,
-	} {
-		c := connect(t, path)
-		_, err := c.Write([]byte(line + "\n"))
-		require.NoError(t, err)
-		f := answerOf(t, c).Error
-		require.NotNil(t, f)
-		require.Equal(t, api.ClassUsage, f.Class)
-		require.Contains(t, f.Message, says)
-		require.Contains(t, f.Message, "different releases")
-		require.Equal(t, api.NextOfOlderDaemon, f.Next)
-	}
-	older := notUnderstood(otherRelease{op: "status", theirs: 1, ours: 2})
-	require.Contains(t, older.Message, `protocol version 1 of "status", this daemon speaks 2`)
-	require.Equal(t, api.NextOfOlderCommand, older.Next)
 }
 
 // What commands of releases before this one send for operations whose shape has not changed.
@@ -123,7 +101,7 @@ func TestOlderCommandsAreServed(t *testing.T) {
 		`{"version":1,"op":"handover","path":"main","pid":7,"scope":"session","purpose":"x","host":"h","wait_ms":5}`,
 		`{"version":1,"op":"retire","device":"0:51"}`,
 	} {
-		_, _, err := parseRequest([]byte(line + "\n"))
+		_, _, err := (&Daemon{mount: &mount{}}).operations().Parse([]byte(line + "\n"))
 		require.NoError(t, err, line)
 	}
 }

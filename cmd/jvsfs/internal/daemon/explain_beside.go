@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
@@ -13,17 +14,17 @@ import (
 
 // explainBeside says whether a process may write to a path that lies in no worktree. is is false for a path in
 // one: its guard is asked.
-func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response, is bool, err error) {
+func (d *leaseOps) explainBeside(s *control.Session, req api.Explain) (resp api.Response, is bool, err error) {
 	rule, mode := d.fs.RuleAt(req.Path), d.mode.Mode()
 	if _, in := d.fs.WorktreeOf(req.Path); in && rule.Kind != layout.Snapshot {
 		return resp, false, nil
 	}
-	who, err := d.subjectOf(s, req.Process)
+	who, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return resp, true, err
 	}
-	defer who.close()
-	x := gate.Explanation{Path: req.Path, PID: who.id.PID, Allowed: true,
+	defer who.Close()
+	x := gate.Explanation{Path: req.Path, PID: who.ID.PID, Allowed: true,
 		Sentence: "it lies beside the worktrees: no lease guards it, and the modes of files and directories decide"}
 	switch {
 	case rule.Kind == layout.SealedOff:
@@ -41,9 +42,9 @@ func (d *leaseOps) explainBeside(s *session, req api.Explain) (resp api.Response
 	case rule.Kind == layout.AppendOnly:
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
-	r := d.byRules(refusals.Advised(x, d.paths.PathOf), req.Path, who.id)
+	r := d.byRules(refusals.Advised(x, d.paths.PathOf), req.Path, who.ID)
 	if !d.far { // the answer must not wait for a store
-		r.NotPermitted = d.paths.NotPermitted(req.Path, who.id, s.peer.UID)
+		r.NotPermitted = d.paths.NotPermitted(req.Path, who.ID, s.Peer.UID)
 	}
 	resp, err = api.ResultOf(r)
 	return resp, true, err

@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
@@ -17,25 +17,25 @@ import (
 
 // answerAcquire takes the lease for the named process. If the request says so, it waits for the lease, and
 // keeps the connection to report the loss.
-func (d *leaseOps) answerAcquire(ctx context.Context, w *worktree, s *session, req api.Acquire) (api.Response, error) {
+func (d *leaseOps) answerAcquire(ctx context.Context, w *worktree, s *control.Session, req api.Acquire) (api.Response, error) {
 	return d.answerTake(ctx, w, s, lockop.TakeAcquiring(req), req.Watch)
 }
 
 // answerSteal takes an expired lease over.
-func (d *leaseOps) answerSteal(ctx context.Context, w *worktree, s *session, req api.Steal) (api.Response, error) {
+func (d *leaseOps) answerSteal(ctx context.Context, w *worktree, s *control.Session, req api.Steal) (api.Response, error) {
 	return d.answerTake(ctx, w, s, lockop.TakeStealing(req), false)
 }
 
-func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req lockop.Take, watch bool) (api.Response, error) {
-	who, err := d.subjectOf(s, req.Process)
+func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *control.Session, req lockop.Take, watch bool) (api.Response, error) {
+	who, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return api.Response{}, err
 	}
-	defer who.close()
+	defer who.Close()
 	if _, f := lockop.Authorize(d.pleaOf(w, s, req.Scope, who)); f != nil {
 		return api.Response{}, f
 	}
-	if err := d.paths.RefuseLink(w.id, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
+	if err := d.paths.RefuseLink(w.id, req.Path, s.Peer.UID, "would not keep others from that"); err != nil {
 		return api.Response{}, err
 	}
 	if resp, inside, err := d.insideExec(w, s, req, who); inside && !watch {
@@ -57,37 +57,34 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *session, req 
 	}
 	defer w.kept.begin(grant.Since)()
 	resp.Event = api.EventResult
-	if err := s.send(resp); err != nil {
+	if err := s.Send(resp); err != nil {
 		return resp, err
 	}
-	s.unheard = nil // it was heard; who hangs up now does not watch any more
+	s.Undelivered = nil // it was heard; who hangs up now does not watch any more
 	reason := w.awaitLoss(ctx, grant, losses)
-	return api.Response{Reason: reason}, errWatched
+	return api.Response{Reason: reason}, control.ErrWatched
 }
 
 // leased is what a client is told of a lease that it takes or watches.
-func (d *leaseOps) leased(w *worktree, s *session, grant lease.Grant) (api.Response, error) {
+func (d *leaseOps) leased(w *worktree, s *control.Session, grant lease.Grant) (api.Response, error) {
 	resp, err := api.ResultOf(api.Leased{Root: d.paths.RootOf(w.id)})
 	if err != nil {
 		return resp, err
 	}
 	resp.Token = grant.Token
-	resp.Record, err = api.RecordJSON(&grant.Record, s.peer.UID)
+	resp.Record, err = api.RecordJSON(&grant.Record, s.Peer.UID)
 	return resp, err
 }
 
 // pleaOf collects the facts that decide whether the lease may be taken for a process.
-func (d *leaseOps) pleaOf(w *worktree, s *session, wanted string, who subject) lockop.Plea {
+func (d *leaseOps) pleaOf(w *worktree, s *control.Session, wanted string, who control.Subject) lockop.Plea {
 	scope := gate.Scope(wanted)
 	return lockop.Plea{
-		Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, TargetUID: who.id.UID,
-		MayWrite: d.paths.MayWrite(w.id, who.id),
+		Who: s.Op.Who, Op: s.Op.Name, PeerUID: s.Peer.UID, TargetUID: who.ID.UID,
+		MayWrite: d.paths.MayWrite(w.id, who.ID),
 		Wider:    (scope == gate.ScopeMount || scope == gate.ScopeCgroup) && scope != w.guard.Scope(),
 	}
 }
-
-// errWatched marks the end of a watched lease, whose answer was sent before.
-var errWatched = errors.New("the watched lease has ended")
 
 // How often awaitLoss looks at a deadline, and how long it leaves the word to the keeper, which knows better why.
 const (
@@ -128,12 +125,12 @@ func (w *worktree) awaitLoss(ctx context.Context, grant lease.Grant, losses <-ch
 }
 
 // acquireFor tries until it has the lease, fails for good, or its time is over.
-func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req lockop.Take, who subject, losses <-chan lease.Loss) (lease.Grant, error) {
+func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *control.Session, req lockop.Take, who control.Subject, losses <-chan lease.Loss) (lease.Grant, error) {
 	h, err := d.holderFor(w, req.Scope, req.Purpose, who)
 	if err != nil {
 		return lease.Grant{}, err
 	}
-	if by, ok := d.peerIs(s.peer); ok && req.Kept && who.id.PPID == by.PID {
+	if by, ok := s.Peer.Identify(d.resolver); ok && req.Kept && who.ID.PPID == by.PID {
 		h = gate.WithSubreaper(h, by)
 	}
 	begun, waited := time.Now(), false
@@ -144,24 +141,24 @@ func (d *leaseOps) acquireFor(ctx context.Context, w *worktree, s *session, req 
 		Live:    d.resolver.Liveness,
 		Say: func(text string) error {
 			waited = true
-			return s.send(api.Response{Event: api.EventWaiting, Note: text})
+			return s.Send(api.Response{Event: api.EventWaiting, Note: text})
 		},
 	}
 	if !req.Robs {
-		wait.Turn, wait.OutOfTurn, wait.Own = w.guard.Queue().Join(), w.guard.OutOfTurn, func() bool { return d.holdsAlready(w, h, who.id) }
+		wait.Turn, wait.OutOfTurn, wait.Own = w.guard.Queue().Join(), w.guard.OutOfTurn, func() bool { return d.holdsAlready(w, h, who.ID) }
 		defer wait.Turn.Leave()
 	}
 	grant, err := wait.Run(ctx, func() (lease.Grant, error) {
 		return w.latch.through(func() (lease.Grant, error) {
-			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.peer.UID, req.Robs && req.Force, d.fenced(w, s),
-				func() (lease.Grant, error) { return d.try(ctx, w, s, req, h, who.id) })
+			return lockop.StealFencing(ctx, d.locks.Store(w.id), s.Peer.UID, req.Robs && req.Force, d.fenced(w, s),
+				func() (lease.Grant, error) { return d.try(ctx, w, s, req, h, who.ID) })
 		})
 	})
 	if waited {
 		w.counts.Waited(time.Since(begun), err == nil)
 	}
-	if err == nil && !process.PidfdAlive(who.fd) && req.PID != 0 {
-		return grant, api.NoProcess(who.id.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
+	if err == nil && !process.PidfdAlive(who.FD) && req.PID != 0 {
+		return grant, api.NoProcess(who.ID.PID, fmt.Errorf("it ended while the lease was taken; the lease is released"))
 	}
 	return grant, err
 }
@@ -173,7 +170,7 @@ func (d *leaseOps) holdsAlready(w *worktree, h lease.Holder, id process.Identity
 }
 
 // holderFor makes the holder, and checks that its process is the pinned one.
-func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (lease.Holder, error) {
+func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who control.Subject) (lease.Holder, error) {
 	scope, err := gate.ParseScope(wanted)
 	if err != nil {
 		return lease.Holder{}, api.Usagef("%v", err)
@@ -181,21 +178,21 @@ func (d *leaseOps) holderFor(w *worktree, wanted, purpose string, who subject) (
 	if scope == gate.ScopeDefault {
 		scope = w.guard.Scope()
 	}
-	if f := lockop.RefuseInit(who.id.PID, scope); f != nil {
+	if f := lockop.RefuseInit(who.ID.PID, scope); f != nil {
 		return lease.Holder{}, f
 	}
-	h, err := d.resolver.HolderFor(who.id.PID, scope, purpose)
+	h, err := d.resolver.HolderFor(who.ID.PID, scope, purpose)
 	if err != nil {
-		return h, api.NoProcess(who.id.PID, err)
+		return h, api.NoProcess(who.ID.PID, err)
 	}
-	if h.StartTime != who.id.Start || !process.PidfdAlive(who.fd) {
-		return h, api.NoProcess(who.id.PID, fmt.Errorf("it has just ended"))
+	if h.StartTime != who.ID.Start || !process.PidfdAlive(who.FD) {
+		return h, api.NoProcess(who.ID.PID, fmt.Errorf("it has just ended"))
 	}
 	return h, nil
 }
 
 // try tries once to take the lease. An automatic lease of the same holder passes to it without a gap.
-func (d *leaseOps) try(ctx context.Context, w *worktree, s *session, req lockop.Take, h lease.Holder, id process.Identity) (lease.Grant, error) {
+func (d *leaseOps) try(ctx context.Context, w *worktree, s *control.Session, req lockop.Take, h lease.Holder, id process.Identity) (lease.Grant, error) {
 	before, held := w.keeper.Held()
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
@@ -227,10 +224,10 @@ func (d *leaseOps) takeLease(ctx context.Context, w *worktree, req lockop.Take, 
 }
 
 // fenced reports to the client and the log that a daemon was ended.
-func (d *leaseOps) fenced(w *worktree, s *session) func(string) {
+func (d *leaseOps) fenced(w *worktree, s *control.Session) func(string) {
 	return func(text string) {
-		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.peer.UID))
-		if err := s.send(api.Response{Event: api.EventWaiting, Note: text}); err != nil {
+		d.log.Warn("fenced", zap.String("worktree", string(w.id)), zap.String("what", text), zap.Uint32("by_user", s.Peer.UID))
+		if err := s.Send(api.Response{Event: api.EventWaiting, Note: text}); err != nil {
 			d.log.Info("note not delivered", zap.Error(err))
 		}
 	}

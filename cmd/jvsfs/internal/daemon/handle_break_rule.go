@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
@@ -18,14 +19,14 @@ import (
 )
 
 // answerBreakRule takes the lock file of a rule from its holder. The answer is the lock as it was.
-func (d *mount) answerBreakRule(ctx context.Context, s *session, req api.BreakRule) (api.Response, error) {
+func (d *mount) answerBreakRule(ctx context.Context, s *control.Session, req api.BreakRule) (api.Response, error) {
 	p := d.book.Rules().At(req.Path)
 	all := slices.Concat(p.Locks, p.Guards)
 	n := slices.IndexFunc(all, func(i lockfile.Instance) bool { return i.ID() == req.Instance })
 	if n < 0 {
 		return api.Response{}, api.Usagef("no rule %s says anything of %s", req.Instance, req.Path)
 	}
-	was, err := d.book.Break(ctx, all[n], req.Tenure, process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
+	was, err := d.book.Break(ctx, all[n], req.Tenure, process.Caller{TID: uint32(s.Peer.PID), UID: s.Peer.UID})
 	switch {
 	case errors.Is(err, tenure.ErrFree):
 		return api.Response{}, &api.Failure{Class: lease.ClassLockNotHeld, Message: "nobody holds " + was.Lock, Next: "take it as its program does"}
@@ -41,6 +42,6 @@ func (d *mount) answerBreakRule(ctx context.Context, s *session, req api.BreakRu
 	case err != nil:
 		return api.Response{}, err
 	}
-	d.log.Warn("lock file broken by hand", zap.String("lock", was.ID), zap.String("by", peerText(s.peer)))
+	d.log.Warn("lock file broken by hand", zap.String("lock", was.ID), zap.String("by", peerText(s.Peer)))
 	return api.ResultOf(was)
 }

@@ -13,13 +13,14 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
 // answerEnforce shows the mode, or switches it.
-func (d *modeSwitch) answerEnforce(ctx context.Context, s *session, req api.Enforce) (api.Response, error) {
+func (d *modeSwitch) answerEnforce(ctx context.Context, s *control.Session, req api.Enforce) (api.Response, error) {
 	if req.Mode == "" {
 		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.paths.Mountpoint(), EnforceStatus: d.mode.status()})
 	}
@@ -62,10 +63,10 @@ func readOnlyToKernel(point string) bool {
 
 // switchMode switches, waits, logs and audits. The note is for the caller. A switch that lets more through does
 // not happen if it cannot be audited. A stricter one does not wait for the audit.
-func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.Enforce, wait time.Duration) (note string, err error) {
-	by := peerText(s.peer)
+func (d *modeSwitch) switchMode(ctx context.Context, s *control.Session, from, to gate.Enforce, wait time.Duration) (note string, err error) {
+	by := peerText(s.Peer)
 	if from.StricterThan(to) {
-		if err := d.auditSwitch(s.peer, from, to); err != nil {
+		if err := d.auditSwitch(s.Peer, from, to); err != nil {
 			return "", err
 		}
 	}
@@ -81,7 +82,7 @@ func (d *modeSwitch) switchMode(ctx context.Context, s *session, from, to gate.E
 		d.log.Warn("enforce switched", zap.String("from", string(from)), zap.String("to", string(to)), zap.String("by", by), zap.Error(err))
 	}
 	if to.StricterThan(from) {
-		if err := d.auditSwitch(s.peer, from, to); err != nil {
+		if err := d.auditSwitch(s.Peer, from, to); err != nil {
 			note = "the switch could not be audited: " + err.Error()
 		}
 	}
@@ -108,7 +109,7 @@ func (d *mount) guards() []*gate.Guard {
 	return all
 }
 
-func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
+func (d *modeSwitch) auditSwitch(by control.Peer, from, to gate.Enforce) error {
 	err := d.audit.Append(context.Background(), audit.Record{
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{
@@ -123,7 +124,7 @@ func (d *modeSwitch) auditSwitch(by peer, from, to gate.Enforce) error {
 }
 
 // peerText names a peer for people.
-func peerText(p peer) string { return fmt.Sprintf("%s (pid %d)", userName(p.UID), p.PID) }
+func peerText(p control.Peer) string { return fmt.Sprintf("%s (pid %d)", userName(p.UID), p.PID) }
 
 // userName is the name of a user id, or the number if it has none.
 func userName(uid uint32) string {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
@@ -17,22 +18,22 @@ import (
 )
 
 // answerHandover gives the lease to the process or host that the request names.
-func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, req api.Handover) (api.Response, error) {
+func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *control.Session, req api.Handover) (api.Response, error) {
 	if d.succession.heldByPredecessor() {
 		return api.Response{}, d.succession.predecessorStays("a lease is not handed over")
 	}
-	if err := d.paths.RefuseLink(w.id, req.Path, s.peer.UID, "would not keep others from that"); err != nil {
+	if err := d.paths.RefuseLink(w.id, req.Path, s.Peer.UID, "would not keep others from that"); err != nil {
 		return api.Response{}, err
 	}
 	if req.Host != "" {
 		return d.answerOffer(ctx, w, s, req)
 	}
-	who, err := d.subjectOf(s, req.Process)
+	who, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return api.Response{}, err
 	}
-	defer who.close()
-	if err := leadsSession(req.Scope, who.id); err != nil {
+	defer who.Close()
+	if err := leadsSession(req.Scope, who.ID); err != nil {
 		return api.Response{}, err
 	}
 	old, held := w.keeper.Held()
@@ -62,10 +63,10 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *session, 
 }
 
 // answerOffer offers the lease to the first who acquires it on the host that the request names.
-func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session, req api.Handover) (api.Response, error) {
+func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *control.Session, req api.Handover) (api.Response, error) {
 	old, held := w.keeper.Held()
-	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the daemon of that host judges who may take it
-	if id, ok := d.peerIs(s.peer); ok && held {
+	p := lockop.Plea{Who: s.Op.Who, Op: s.Op.Name, PeerUID: s.Peer.UID, Held: held, HolderUID: old.Holder.UID, MayWrite: true} // the daemon of that host judges who may take it
+	if id, ok := s.Peer.Identify(d.resolver); ok && held {
 		p.PeerMember = d.resolver.Member(old.Holder, id)
 	}
 	note, f := lockop.Authorize(p)
@@ -89,10 +90,10 @@ func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *session, req
 }
 
 // handedOver words the answer.
-func (d *leaseOps) handedOver(w *worktree, s *session, old lease.Grant, next *record.Record, note string) (api.Response, error) {
+func (d *leaseOps) handedOver(w *worktree, s *control.Session, old lease.Grant, next *record.Record, note string) (api.Response, error) {
 	d.log.Info("lease handed over", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(next.FencingToken)),
 		zap.String("from", old.Holder.ID()), zap.String("to", next.HolderID))
-	raw, err := api.RecordJSON(next, s.peer.UID)
+	raw, err := api.RecordJSON(next, s.Peer.UID)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -114,10 +115,10 @@ func leadsSession(scope string, id process.Identity) error {
 
 // handoverPlea collects the facts that decide about a handover. The caller must be the holder, or be in its
 // scope, whatever process it names.
-func (d *leaseOps) handoverPlea(w *worktree, s *session, scope string, who subject, h lease.Holder, held bool) lockop.Plea {
+func (d *leaseOps) handoverPlea(w *worktree, s *control.Session, scope string, who control.Subject, h lease.Holder, held bool) lockop.Plea {
 	p := d.pleaOf(w, s, scope, who)
 	p.Held, p.HolderUID = held, h.UID
-	if id, ok := d.peerIs(s.peer); ok && held {
+	if id, ok := s.Peer.Identify(d.resolver); ok && held {
 		p.PeerMember = d.resolver.Member(h, id)
 	}
 	return p

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
@@ -14,15 +15,15 @@ import (
 )
 
 // explain says why the named process may write, or may not.
-func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Response, error) {
-	who, err := d.subjectOf(s, req.Process)
+func (d *leaseOps) explain(w *worktree, s *control.Session, req api.Explain) (api.Response, error) {
+	who, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return api.Response{}, err
 	}
 	var resp api.Response
 	ask := func() {
-		defer who.close()
-		resp, err = d.explained(w, who, s.peer.UID, req)
+		defer who.Close()
+		resp, err = d.explained(w, who, s.Peer.UID, req)
 	}
 	if !d.far {
 		ask()
@@ -30,7 +31,7 @@ func (d *leaseOps) explain(w *worktree, s *session, req api.Explain) (api.Respon
 	}
 	begun, ended := d.asks.endsWithin(ask, storePatience)
 	if !begun {
-		who.close()
+		who.Close()
 	}
 	if !ended {
 		return api.Response{}, d.silent(w)
@@ -60,19 +61,19 @@ func storeSilent(st gate.Status, authority Authorities) *api.Failure {
 	return f
 }
 
-func (d *leaseOps) explained(w *worktree, who subject, uid uint32, req api.Explain) (api.Response, error) {
+func (d *leaseOps) explained(w *worktree, who control.Subject, uid uint32, req api.Explain) (api.Response, error) {
 	if err := d.paths.RefuseLink(w.id, req.Path, uid, "says nothing about that"); err != nil {
 		return api.Response{}, err
 	}
-	x := w.guard.ExplainAt(who.id.PID, d.fs.Where(req.Path))
+	x := w.guard.ExplainAt(who.ID.PID, d.fs.Where(req.Path))
 	x.Path = req.Path
 	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {
 		x = shared(x)
 	} else {
 		x = refusals.Advised(x, d.paths.PathOf)
 	}
-	r := d.byRules(x, req.Path, who.id)
-	r.NotPermitted = d.paths.NotPermitted(req.Path, who.id, uid)
+	r := d.byRules(x, req.Path, who.ID)
+	r.NotPermitted = d.paths.NotPermitted(req.Path, who.ID, uid)
 	return api.ResultOf(r)
 }
 
@@ -84,7 +85,7 @@ func shared(x gate.Explanation) gate.Explanation {
 }
 
 // answerRelease gives the lease back, if the caller may do that.
-func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, req api.Release) (api.Response, error) {
+func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *control.Session, req api.Release) (api.Response, error) {
 	token, note, f := d.mayTouch(w, s, req.Holding)
 	if f != nil {
 		return api.Response{}, f
@@ -99,7 +100,7 @@ func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *session, r
 }
 
 // answerRenew renews it.
-func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *session, req api.Renew) (api.Response, error) {
+func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *control.Session, req api.Renew) (api.Response, error) {
 	_, note, f := d.mayTouch(w, s, req.Holding)
 	if f != nil {
 		return api.Response{}, f
@@ -108,12 +109,12 @@ func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *session, req
 	if err != nil {
 		return api.Response{}, err
 	}
-	raw, err := api.RecordJSON(&rec, s.peer.UID)
+	raw, err := api.RecordJSON(&rec, s.Peer.UID)
 	return api.Response{Note: note, Record: raw, Token: rec.FencingToken}, err
 }
 
 // mayTouch decides whether the caller may renew or release a lease. token is the token of that lease.
-func (d *leaseOps) mayTouch(w *worktree, s *session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
+func (d *leaseOps) mayTouch(w *worktree, s *control.Session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
 	grant, held := d.holding(w)
 	if req.Token != 0 && !grant.Covers(req.Token) {
 		held = false
@@ -137,12 +138,12 @@ func (d *leaseOps) holding(w *worktree) (lease.Grant, bool) {
 	return lease.Grant{Token: head.Token, Holder: head.Record.Holder()}, true
 }
 
-func (d *leaseOps) holderPlea(s *session, named api.Process, h lease.Holder, held bool) lockop.Plea {
-	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, Held: held, HolderUID: h.UID, Explicit: named.Explicit}
+func (d *leaseOps) holderPlea(s *control.Session, named api.Process, h lease.Holder, held bool) lockop.Plea {
+	p := lockop.Plea{Who: s.Op.Who, Op: s.Op.Name, PeerUID: s.Peer.UID, Held: held, HolderUID: h.UID, Explicit: named.Explicit}
 	if !held {
 		return p
 	}
-	if id, ok := d.peerIs(s.peer); ok {
+	if id, ok := s.Peer.Identify(d.resolver); ok {
 		p.PeerMember = d.resolver.Member(h, id)
 	}
 	if p.Explicit {
@@ -152,16 +153,16 @@ func (d *leaseOps) holderPlea(s *session, named api.Process, h lease.Holder, hel
 }
 
 // namesHolder reports whether the request names the holder, which may have ended, or a process in its scope.
-func (d *leaseOps) namesHolder(s *session, named api.Process, h lease.Holder) bool {
+func (d *leaseOps) namesHolder(s *control.Session, named api.Process, h lease.Holder) bool {
 	if named.Start != 0 && named.Start == h.StartTime && named.PID == h.PID {
 		return true
 	}
-	who, err := d.subjectOf(s, named)
+	who, err := s.Subject(d.resolver, named)
 	if err != nil {
 		return false
 	}
-	defer who.close()
-	return d.resolver.Member(h, who.id)
+	defer who.Close()
+	return d.resolver.Member(h, who.ID)
 }
 
 // aboutHead adds the current record to a failure.
@@ -187,15 +188,15 @@ func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
 	return err
 }
 
-func (d *leaseOps) answerLockStatus(w *worktree, s *session, req api.LookAtLock) (api.Response, error) {
-	if err := d.linkOf(w, req.Path, s.peer.UID); err != nil {
+func (d *leaseOps) answerLockStatus(w *worktree, s *control.Session, req api.LookAtLock) (api.Response, error) {
+	if err := d.linkOf(w, req.Path, s.Peer.UID); err != nil {
 		return api.Response{}, err
 	}
 	head, j := d.observed(w)
 	if why := w.guard.Resumed(); why != "" && j.State == lease.Held {
 		j.Reason = why
 	}
-	st, err := api.LockStatusOf(w.id, head, j, s.peer.UID)
+	st, err := api.LockStatusOf(w.id, head, j, s.Peer.UID)
 	if req.Explicit && head.Record != nil && err == nil {
 		member := j.State != lease.Free && d.namesHolder(s, req.Process, head.Record.Holder())
 		st.Member = &member

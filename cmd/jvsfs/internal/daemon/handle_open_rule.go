@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
@@ -22,7 +23,7 @@ import (
 const ruleWindowPatience = api.AnswerTimeout
 
 // answerOpenRule opens a maintenance window. That of a process stays open until the client says more, or has gone.
-func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule) (api.Response, error) {
+func (d *mount) answerOpenRule(ctx context.Context, s *control.Session, req api.OpenRule) (api.Response, error) {
 	if d.book == nil {
 		return api.Response{}, d.whyNoWindow(tenure.ErrUnprotected, req.Path)
 	}
@@ -31,7 +32,7 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 		return api.Response{}, err
 	}
 	lasts := time.Duration(req.LastsMS) * time.Millisecond
-	by := process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID}
+	by := process.Caller{TID: uint32(s.Peer.PID), UID: s.Peer.UID}
 	short, cancel := context.WithTimeout(ctx, ruleWindowPatience)
 	defer cancel()
 	w, err := d.book.Open(short, tenure.Opening{
@@ -43,7 +44,7 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 	if err != nil {
 		return api.Response{}, d.whyNoWindow(err, req.Path)
 	}
-	d.log.Warn("maintenance window opened", zap.String("path", req.Path), zap.String("by", peerText(s.peer)), zap.String("holder", holder.ID()))
+	d.log.Warn("maintenance window opened", zap.String("path", req.Path), zap.String("by", peerText(s.Peer)), zap.String("holder", holder.ID()))
 	if req.PID == 0 {
 		return api.ResultOf(api.RuleWindow{WindowView: w.View()})
 	}
@@ -51,11 +52,11 @@ func (d *mount) answerOpenRule(ctx context.Context, s *session, req api.OpenRule
 }
 
 // keepRuleWindow tells the client, and returns when the window is over.
-func (d *mount) keepRuleWindow(ctx context.Context, s *session, w *tenure.Window, by process.Caller) (api.Response, error) {
+func (d *mount) keepRuleWindow(ctx context.Context, s *control.Session, w *tenure.Window, by process.Caller) (api.Response, error) {
 	resp, err := api.ResultOf(api.RuleWindow{WindowView: w.View()})
 	if err == nil {
 		resp.Event = api.EventResult
-		err = s.send(resp)
+		err = s.Send(resp)
 	}
 	if err == nil {
 		select {
@@ -71,28 +72,28 @@ func (d *mount) keepRuleWindow(ctx context.Context, s *session, w *tenure.Window
 }
 
 // windowHolder is the session of who asks, or the process that is named, with its descendants.
-func (d *mount) windowHolder(s *session, req api.OpenRule) (h lease.Holder, err error) {
+func (d *mount) windowHolder(s *control.Session, req api.OpenRule) (h lease.Holder, err error) {
 	if req.PID == 0 {
-		id, ok := d.peerIs(s.peer)
+		id, ok := s.Peer.Identify(d.resolver)
 		if !ok {
-			return h, api.NoProcess(s.peer.PID, errors.New("it runs in a pid namespace that the daemon cannot see"))
+			return h, api.NoProcess(s.Peer.PID, errors.New("it runs in a pid namespace that the daemon cannot see"))
 		}
-		h, err = d.resolver.LockHolder(process.Caller{TID: uint32(id.PID), UID: s.peer.UID}, lockfile.Session)
+		h, err = d.resolver.LockHolder(process.Caller{TID: uint32(id.PID), UID: s.Peer.UID}, lockfile.Session)
 		h.Purpose = "maintenance"
 		return h, err
 	}
-	p, err := d.subjectOf(s, req.Process)
+	p, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return h, err
 	}
-	defer p.close()
-	if f := lockop.RefuseInit(p.id.PID, gate.ScopeTree); f != nil {
+	defer p.Close()
+	if f := lockop.RefuseInit(p.ID.PID, gate.ScopeTree); f != nil {
 		return h, f
 	}
-	if s.peer.UID != 0 && p.id.UID != s.peer.UID {
+	if s.Peer.UID != 0 && p.ID.UID != s.Peer.UID {
 		return h, &api.Failure{Class: api.ClassDenied, Message: "the process belongs to another user", Next: "run it as root"}
 	}
-	return d.resolver.HolderFor(p.id.PID, gate.ScopeTree, human.Printable(req.Purpose))
+	return d.resolver.HolderFor(p.ID.PID, gate.ScopeTree, human.Printable(req.Purpose))
 }
 
 // whyNoWindow words why a window was not opened.
@@ -117,7 +118,7 @@ func (d *mount) whyNoWindow(err error, path string) error {
 }
 
 // answerCloseRule closes a window: root may, and who belongs to its holder.
-func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, error) {
+func (d *mount) answerCloseRule(s *control.Session, req api.CloseRule) (api.Response, error) {
 	if d.book == nil {
 		return api.Response{}, noWindow(d.paths.Below(req.Path))
 	}
@@ -128,11 +129,11 @@ func (d *mount) answerCloseRule(s *session, req api.CloseRule) (api.Response, er
 	case w == nil || req.Window != 0 && w.View().Window != req.Window:
 		return api.Response{}, noWindow(d.paths.Below(req.Path))
 	}
-	id, known := d.peerIs(s.peer)
-	if s.peer.UID != 0 && (!known || !d.resolver.Member(w.Holder(), id)) {
+	id, known := s.Peer.Identify(d.resolver)
+	if s.Peer.UID != 0 && (!known || !d.resolver.Member(w.Holder(), id)) {
 		return api.Response{}, &api.Failure{Class: api.ClassDenied, Message: "the window belongs to " + w.View().HolderText() + ": only its holder and root may close it", Next: "run it as root"}
 	}
-	w.Close(process.Caller{TID: uint32(s.peer.PID), UID: s.peer.UID})
+	w.Close(process.Caller{TID: uint32(s.Peer.PID), UID: s.Peer.UID})
 	return api.ResultOf(api.RuleWindow{WindowView: w.View(), Ended: w.How()})
 }
 

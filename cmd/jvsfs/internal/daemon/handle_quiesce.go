@@ -10,6 +10,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
@@ -24,7 +25,7 @@ var errAskerGone = errors.New("who asked for it has gone")
 
 // answerQuiesce opens a window in which nothing changes, and keeps it open until the client says more. The window
 // belongs to the connection: when that ends without a word, the window is broken.
-func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *session, req api.Quiesce) (api.Response, error) {
+func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *control.Session, req api.Quiesce) (api.Response, error) {
 	if d.succession.heldByPredecessor() {
 		f := d.succession.predecessorStays("a worktree is not quiesced")
 		f.Class = lease.ClassConsistencyUnavailable
@@ -36,8 +37,8 @@ func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *session, r
 	if err := d.partsOf(w); err != nil {
 		return api.Response{}, err
 	}
-	of := gate.Windowed{Who: peerText(s.peer), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
-	if h, ok := d.quiescer(s.peer); ok {
+	of := gate.Windowed{Who: peerText(s.Peer), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
+	if h, ok := d.quiescer(s.Peer); ok {
 		of.By, of.Who = h, h.ID()
 	}
 	if err := d.auditWindow(w, of, nil, nil); err != nil { // before anybody waits
@@ -54,10 +55,10 @@ func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *session, r
 }
 
 // mayQuiesce makes sure that nobody stops the writers of others.
-func (d *leaseOps) mayQuiesce(w *worktree, s *session) error {
+func (d *leaseOps) mayQuiesce(w *worktree, s *control.Session) error {
 	grant, held := w.keeper.Held()
-	p := lockop.Plea{Who: s.op.who, Op: s.op.name, PeerUID: s.peer.UID, MountUID: uint32(os.Geteuid()), Held: held, HolderUID: grant.Holder.UID}
-	if id, ok := d.peerIs(s.peer); ok {
+	p := lockop.Plea{Who: s.Op.Who, Op: s.Op.Name, PeerUID: s.Peer.UID, MountUID: uint32(os.Geteuid()), Held: held, HolderUID: grant.Holder.UID}
+	if id, ok := s.Peer.Identify(d.resolver); ok {
 		p.MayWrite = d.paths.MayWrite(w.id, id)
 		p.PeerMember = held && d.resolver.Member(grant.Holder, id)
 	}
@@ -82,8 +83,8 @@ func (d *leaseOps) partsOf(w *worktree) error {
 
 // quiescer is the client with its descendants: they may read, and are refused when they write. It is false if
 // they cannot be told from others. Then a write of theirs waits, like everybody's.
-func (d *mount) quiescer(p peer) (lease.Holder, bool) {
-	id, ok := d.peerIs(p)
+func (d *mount) quiescer(p control.Peer) (lease.Holder, bool) {
+	id, ok := p.Identify(d.resolver)
 	if !ok || lockop.RefuseInit(id.PID, gate.ScopeTree) != nil {
 		return lease.Holder{}, false
 	}
@@ -99,12 +100,12 @@ func (d *leaseOps) openWindow(ctx context.Context, w *worktree, of gate.Windowed
 }
 
 // keepWindow tells the client, and returns when the window is over. The error says why it is broken.
-func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win *gate.Window) error {
+func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *control.Session, win *gate.Window) error {
 	d.events.Note(api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()})
 	resp, err := api.ResultOf(api.Window{Since: win.Since(), Until: win.Until(), Token: win.Token()})
 	if err == nil {
 		resp.Event = api.EventResult
-		err = s.send(resp)
+		err = s.Send(resp)
 	}
 	if err != nil {
 		return win.Abandon(fmt.Errorf("%w: %w", errAskerGone, err))
@@ -115,7 +116,7 @@ func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *session, win 
 	case <-ctx.Done():
 	}
 	switch {
-	case errors.Is(context.Cause(ctx), errSaidMore):
+	case errors.Is(context.Cause(ctx), control.ErrSaidMore):
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 		defer cancel()
 		return win.End(short)

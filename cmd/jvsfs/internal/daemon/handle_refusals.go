@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
@@ -35,13 +36,13 @@ func (d *Daemon) statusFor(uid uint32) api.MountStatus {
 
 // answerRefusals lists the recent refusals of a process, its descendants or its session, and says whether the
 // process may write there now.
-func (d *recentRefusals) answerRefusals(s *session, req api.Refusals) (api.Response, error) {
+func (d *recentRefusals) answerRefusals(s *control.Session, req api.Refusals) (api.Response, error) {
 	of, pid, err := d.writersMeant(s, req)
 	if err != nil {
 		return api.Response{}, err
 	}
 	q := refusals.Query{
-		UID: s.peer.UID, Of: of, Limit: answeredRefusals,
+		UID: s.Peer.UID, Of: of, Limit: answeredRefusals,
 		Since: time.Now().Add(-time.Duration(req.SinceMS) * time.Millisecond),
 	}
 	var a api.RefusalAnswer
@@ -59,8 +60,8 @@ func (d *recentRefusals) answerRefusals(s *session, req api.Refusals) (api.Respo
 
 // judged is the process of which to say where it may write: who asks for its session is the
 // child of the process that it names, which may be a harness in another session.
-func (d *recentRefusals) judged(s *session, req api.Refusals, pid int) int {
-	if id, ok := d.peerIs(s.peer); ok && req.Session && id.PPID == pid {
+func (d *recentRefusals) judged(s *control.Session, req api.Refusals, pid int) int {
+	if id, ok := s.Peer.Identify(d.resolver); ok && req.Session && id.PPID == pid {
 		return id.PID
 	}
 	return pid
@@ -68,20 +69,20 @@ func (d *recentRefusals) judged(s *session, req api.Refusals, pid int) int {
 
 // writersMeant finds the writers that a request is about. A process that has ended is found by its number; pid
 // is 0 then.
-func (d *recentRefusals) writersMeant(s *session, req api.Refusals) (of func(refusals.Writer) bool, pid int, err error) {
-	if s.pidfd == nil && req.PID != 0 {
-		if req.Start == 0 && !s.peer.numbersAgree() {
-			return nil, 0, api.NoProcess(req.PID, errUnseenNumber)
+func (d *recentRefusals) writersMeant(s *control.Session, req api.Refusals) (of func(refusals.Writer) bool, pid int, err error) {
+	if s.Pidfd == nil && req.PID != 0 {
+		if req.Start == 0 && !s.Peer.NumbersAgree() {
+			return nil, 0, api.NoProcess(req.PID, control.ErrUnseenNumber)
 		}
 		p := process.ID{PID: req.PID, Start: req.Start}
 		return func(w refusals.Writer) bool { return w.Below(p) }, 0, nil
 	}
-	who, err := d.subjectOf(s, req.Process)
+	who, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return nil, 0, err
 	}
-	defer who.close()
-	id := who.id
+	defer who.Close()
+	id := who.ID
 	return func(w refusals.Writer) bool {
 		return w.Below(id.ID()) || req.Session && w.InSessionOf(id)
 	}, id.PID, nil
@@ -89,13 +90,13 @@ func (d *recentRefusals) writersMeant(s *session, req api.Refusals) (of func(ref
 
 // explainAll says whether the process may write now: in each worktree where it was refused, and in all
 // worktrees of a mount that it uses.
-func (d *recentRefusals) explainAll(pid int, s *session, req api.Refusals, refused []api.RefusalView) []gate.Explanation {
+func (d *recentRefusals) explainAll(pid int, s *control.Session, req api.Refusals, refused []api.RefusalView) []gate.Explanation {
 	wanted := map[string]bool{}
 	for _, v := range refused {
 		wanted[v.Worktree] = true
 	}
 	if req.Stands {
-		if w, err := d.worktreeAt(req.Path, s.peer.UID); err == nil {
+		if w, err := d.worktreeAt(req.Path, s.Peer.UID); err == nil {
 			wanted[string(w.id)] = true // nobody may have written there yet
 		}
 	}

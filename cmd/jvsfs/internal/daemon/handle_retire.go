@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease"
@@ -114,15 +115,15 @@ func (r *retirement) underWay() bool {
 }
 
 // letIn is enter for a request. A request that came before the latch was shut learns why it is shut.
-func (d *succession) letIn(what change) (leave func(), err error) {
-	if what == changesNothing {
+func (d *succession) letIn(what control.Change) (leave func(), err error) {
+	if what == control.ChangesNothing {
 		return func() {}, nil
 	}
 	leave, ok := d.retirement.enter()
 	if !ok {
 		return nil, errReplaced()
 	}
-	if what == waitsLong {
+	if what == control.WaitsLong {
 		leave()
 		return func() {}, nil
 	}
@@ -154,7 +155,7 @@ func (d *succession) answerRetired(req api.Retired) (api.Response, error) {
 }
 
 // answerRetire is the first step, and the wait for the second.
-func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retire) (api.Response, error) {
+func (d *succession) answerRetire(ctx context.Context, s *control.Session, req api.Retire) (api.Response, error) {
 	by, err := api.ParseDevice(req.Device)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
@@ -179,7 +180,7 @@ func (d *succession) answerRetire(ctx context.Context, s *session, req api.Retir
 
 // retire answers with the leases that are held. Then it waits for the second step, or for the end of the new
 // daemon.
-func (d *succession) retire(ctx context.Context, s *session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
+func (d *succession) retire(ctx context.Context, s *control.Session, by api.Device, successor host.ProcessState, done <-chan struct{}) (api.Response, error) {
 	d.registry.shutLatches(true)
 	for _, w := range d.registry.all() {
 		w.guard.BreakWindow(errors.New("the daemon is being replaced"))
@@ -194,7 +195,7 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 		var resp api.Response
 		if resp, err = api.ResultOf(left); err == nil {
 			resp.Event = api.EventResult
-			err = s.send(resp)
+			err = s.Send(resp)
 		}
 	}
 	if err != nil {
@@ -212,7 +213,7 @@ func (d *succession) retire(ctx context.Context, s *session, by api.Device, succ
 		return api.Response{}, errors.New("the new daemon has not come up: this one continues")
 	}
 	d.leaveToSuccessor()
-	return api.Response{}, errWatched
+	return api.Response{}, control.ErrWatched
 }
 
 // follow makes the keepers follow the successor, and collects what they hold.

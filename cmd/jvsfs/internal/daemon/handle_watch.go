@@ -4,12 +4,13 @@ import (
 	"context"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 )
 
 // answerWatch reports the loss of a lease that is held already. It is for a client that watched the lease at a
 // daemon that was killed since.
-func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req api.Watch) (api.Response, error) {
+func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *control.Session, req api.Watch) (api.Response, error) {
 	losses, done := w.events.subscribe()
 	defer done()
 	grant, held := w.keeper.Held() // after subscribing: a loss is seen by one of the two
@@ -24,8 +25,8 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *session, req
 		defer w.kept.begin(grant.Since)()
 	}
 	resp.Event = api.EventResult
-	if err := s.send(resp); err != nil {
+	if err := s.Send(resp); err != nil {
 		return resp, err
 	}
-	return api.Response{Reason: w.awaitLoss(ctx, grant, losses)}, errWatched
+	return api.Response{Reason: w.awaitLoss(ctx, grant, losses)}, control.ErrWatched
 }

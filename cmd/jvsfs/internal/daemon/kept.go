@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
@@ -41,24 +42,24 @@ func (k *kept) has(t lease.Token) bool {
 }
 
 // insideExec is the answer to an acquire by what jvsfs exec keeps the lease for: it has it.
-func (d *leaseOps) insideExec(w *worktree, s *session, req lockop.Take, who subject) (api.Response, bool, error) {
+func (d *leaseOps) insideExec(w *worktree, s *control.Session, req lockop.Take, who control.Subject) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
-	if !held || req.Robs || !w.kept.has(grant.Since) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.id) {
+	if !held || req.Robs || !w.kept.has(grant.Since) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.ID) {
 		return api.Response{}, false, nil
 	}
 	resp, err := d.leased(w, s, grant)
-	resp.Note = fmt.Sprintf("process %d belongs to the command for which jvsfs exec keeps the lease: nothing is added", who.id.PID)
+	resp.Note = fmt.Sprintf("process %d belongs to the command for which jvsfs exec keeps the lease: nothing is added", who.ID.PID)
 	return resp, true, err
 }
 
 // releaseInsideExec is the answer to a release by what jvsfs exec keeps the lease for, and
 // that does not name the holder: it is not its to end.
-func (d *leaseOps) releaseInsideExec(w *worktree, s *session, req api.Release) (api.Response, bool, error) {
+func (d *leaseOps) releaseInsideExec(w *worktree, s *control.Session, req api.Release) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
 	if !held || req.Explicit || req.Token != 0 || !w.kept.has(grant.Since) {
 		return api.Response{}, false, nil
 	}
-	if id, ok := d.peerIs(s.peer); !ok || !gate.Below(grant.Holder, id) {
+	if id, ok := s.Peer.Identify(d.resolver); !ok || !gate.Below(grant.Holder, id) {
 		return api.Response{}, false, nil
 	}
 	resp, err := api.ResultOf(api.Kept{Holder: grant.Holder.PID})

@@ -6,6 +6,7 @@ import (
 
 	"go.uber.org/zap"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -14,16 +15,16 @@ const unheardPatience = 10 * time.Second
 
 // giveBackUnheard has a lease released again if the client has hung up before it could be told of it: the holder, which may live for days,
 // would keep everybody else out and not know. A lease that the holder had before stays: an earlier request was told of it.
-func (d *leaseOps) giveBackUnheard(ctx context.Context, w *worktree, s *session, grant lease.Grant, again bool) {
+func (d *leaseOps) giveBackUnheard(ctx context.Context, w *worktree, s *control.Session, grant lease.Grant, again bool) {
 	if again || grant.Since != grant.Token {
 		w.shared.Store(uint64(grant.Token))
 		return
 	}
-	s.unheard = func() {
+	s.Undelivered = func() {
 		if w.shared.Load() == uint64(grant.Token) {
 			return
 		}
-		leave, err := d.succession.letIn(changesLeases)
+		leave, err := d.succession.letIn(control.ChangesLeases)
 		if err != nil {
 			return // the next daemon has it now, until its holder ends
 		}

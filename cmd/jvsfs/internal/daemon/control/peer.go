@@ -1,4 +1,4 @@
-package daemon
+package control
 
 import (
 	"errors"
@@ -15,9 +15,9 @@ import (
 	"github.com/jvsfs/jvsfs/gate/process"
 )
 
-// peer is the process at the other end of a control connection, as the kernel knows it. The descriptor pins it:
+// Peer is the process at the other end of a control connection, as the kernel knows it. The descriptor pins it:
 // if the process still lives after /proc/PID was read, the text was about the peer.
-type peer struct {
+type Peer struct {
 	PID int // in our pid namespace; 0 = the peer cannot be seen from here
 	UID uint32
 	fd  *os.File
@@ -27,25 +27,25 @@ type peer struct {
 const soPeerPidfd = 77
 
 // identifyPeer asks the kernel who connected.
-func identifyPeer(conn *net.UnixConn) (peer, error) {
+func identifyPeer(conn *net.UnixConn) (Peer, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
-		return peer{}, err
+		return Peer{}, err
 	}
-	var p peer
+	var p Peer
 	var inner error
 	err = raw.Control(func(fd uintptr) { p, inner = peerOfSocket(int(fd)) })
 	return p, errors.Join(err, inner)
 }
 
-func peerOfSocket(fd int) (peer, error) {
+func peerOfSocket(fd int) (Peer, error) {
 	cred, err := unix.GetsockoptUcred(fd, unix.SOL_SOCKET, unix.SO_PEERCRED)
 	if err != nil {
-		return peer{}, os.NewSyscallError("SO_PEERCRED", err)
+		return Peer{}, os.NewSyscallError("SO_PEERCRED", err)
 	}
-	p := peer{PID: int(cred.Pid), UID: cred.Uid}
+	p := Peer{PID: int(cred.Pid), UID: cred.Uid}
 	if p.PID <= 0 {
-		return peer{UID: cred.Uid}, nil
+		return Peer{UID: cred.Uid}, nil
 	}
 	pidfd, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, soPeerPidfd)
 	if err != nil {
@@ -57,7 +57,7 @@ func peerOfSocket(fd int) (peer, error) {
 		}
 	}
 	if err != nil {
-		return peer{}, fmt.Errorf("peer %d: %w", p.PID, err)
+		return Peer{}, fmt.Errorf("peer %d: %w", p.PID, err)
 	}
 	unix.CloseOnExec(pidfd)
 	p.fd = os.NewFile(uintptr(pidfd), "peer")
@@ -70,10 +70,10 @@ func hungUp(fd int) bool {
 	return err != nil || p[0].Revents&(unix.POLLHUP|unix.POLLRDHUP|unix.POLLERR) != 0
 }
 
-// alive reports whether the peer still lives. Then its number is its own.
-func (p peer) alive() bool { return p.fd != nil && process.PidfdAlive(p.fd) }
+// Alive reports whether the peer still lives. Then its number is its own.
+func (p Peer) Alive() bool { return p.fd != nil && process.PidfdAlive(p.fd) }
 
-func (p peer) close() {
+func (p Peer) close() {
 	if p.fd != nil {
 		_ = p.fd.Close() // a pidfd has nothing to flush
 	}
@@ -131,15 +131,15 @@ func descriptorIn(oob []byte) *os.File {
 	return first
 }
 
-// errUnseenNumber says that the number of a process cannot be understood.
-var errUnseenNumber = errors.New("it has ended, or runs in a pid namespace that the daemon does not share with this command")
+// ErrUnseenNumber says that the number of a process cannot be understood.
+var ErrUnseenNumber = errors.New("it has ended, or runs in a pid namespace that the daemon does not share with this command")
 
-// numbersAgree reports whether a number names the same process to the peer and to
+// NumbersAgree reports whether a number names the same process to the peer and to
 // the daemon: both are in the same pid namespace.
-func (p peer) numbersAgree() bool {
+func (p Peer) NumbersAgree() bool {
 	if p.PID == 0 {
 		return false
 	}
 	own := process.PIDNamespaceOf("self")
-	return own != "" && own == process.PIDNamespaceOf(strconv.Itoa(p.PID)) && p.alive()
+	return own != "" && own == process.PIDNamespaceOf(strconv.Itoa(p.PID)) && p.Alive()
 }

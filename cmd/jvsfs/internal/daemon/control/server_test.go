@@ -1,4 +1,4 @@
-package daemon
+package control
 
 import (
 	"bufio"
@@ -18,15 +18,20 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate/process"
 )
 
+// pings is a protocol of one operation.
+var pings = TableOf(On(ChangesNothing, lockop.Anybody, func(context.Context, *Session, api.Ping) (api.Response, error) { return api.Response{}, nil }),
+	On(ChangesNothing, lockop.Anybody, func(context.Context, *Session, api.Status) (api.Response, error) { return api.Response{}, nil }))
+
 // serveTest runs a control server in a directory of the test and returns its
 // socket; the server is joined at the end.
-func serveTest(t *testing.T, handle func(context.Context, *session)) string {
+func serveTest(t *testing.T, handle func(context.Context, *Session)) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s")
-	s, err := listenAt(path, zap.NewNop(), handle)
+	s, err := listenAt(path, pings, nil, zap.NewNop(), handle)
 	require.NoError(t, err)
 	s.patience = time.Minute // a test on a busy machine may take a while from a connection to its request
 	ctx, cancel := context.WithCancel(context.Background())
@@ -60,13 +65,13 @@ func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
 		alive      bool
 	}
 	got := make(chan seen, 1)
-	path := serveTest(t, func(_ context.Context, s *session) {
-		named, err := process.PIDOfPidfd(s.pidfd)
+	path := serveTest(t, func(_ context.Context, s *Session) {
+		named, err := process.PIDOfPidfd(s.Pidfd)
 		if err != nil {
 			named = -1
 		}
-		got <- seen{s.peer.PID, named, s.peer.UID, s.peer.alive()}
-		_ = s.send(api.Response{Event: api.EventResult})
+		got <- seen{s.Peer.PID, named, s.Peer.UID, s.Peer.Alive()}
+		_ = s.Send(api.Response{Event: api.EventResult})
 	})
 	c := connect(t, path)
 	fd, err := process.OpenPidfd(os.Getppid())
@@ -79,7 +84,7 @@ func TestControlServerKnowsThePeerAndTheProcessNamed(t *testing.T) {
 }
 
 func TestControlServerAnswersNonsense(t *testing.T) {
-	path := serveTest(t, func(context.Context, *session) { panic("must not be reached") })
+	path := serveTest(t, func(context.Context, *Session) { panic("must not be reached") })
 	for _, line := range []string{"nonsense\n", `{"version":9,"op":"ping"}` + "\n", strings.Repeat("x", api.MaxRequest+5000)} {
 		c := connect(t, path)
 		_, _ = c.Write([]byte(line)) // the server may hang up before it has read all
@@ -91,7 +96,7 @@ func TestControlServerAnswersNonsense(t *testing.T) {
 
 func TestControlServerTellsTheHandlerThatTheClientLeft(t *testing.T) {
 	left := make(chan struct{})
-	path := serveTest(t, func(ctx context.Context, _ *session) { <-ctx.Done(); close(left) })
+	path := serveTest(t, func(ctx context.Context, _ *Session) { <-ctx.Done(); close(left) })
 	c := connect(t, path)
 	_, err := c.Write([]byte(`{"version":1,"op":"ping"}` + "\n"))
 	require.NoError(t, err)
@@ -100,7 +105,7 @@ func TestControlServerTellsTheHandlerThatTheClientLeft(t *testing.T) {
 }
 
 func TestControlServerEndsWithOpenConnections(t *testing.T) {
-	path := serveTest(t, func(ctx context.Context, _ *session) { <-ctx.Done() })
+	path := serveTest(t, func(ctx context.Context, _ *Session) { <-ctx.Done() })
 	connect(t, path) // says nothing
 	c := connect(t, path)
 	_, err := c.Write([]byte(`{"version":1,"op":"ping"}` + "\n"))
@@ -108,7 +113,7 @@ func TestControlServerEndsWithOpenConnections(t *testing.T) {
 }
 
 func TestControlServerBoundsConnectionsOfOneUser(t *testing.T) {
-	s := &controlServer{users: map[uint32]int{}}
+	s := &Server{users: map[uint32]int{}}
 	for range maxPerUser {
 		require.True(t, s.enter(1000))
 	}
@@ -125,7 +130,7 @@ func TestControlServerBoundsConnectionsOfOneUser(t *testing.T) {
 
 // The sessions of root are besides those of the others: each jvsfs exec of root keeps one.
 func TestControlServerServesUsersBesideRoot(t *testing.T) {
-	s := &controlServer{users: map[uint32]int{}}
+	s := &Server{users: map[uint32]int{}}
 	for range maxSessions {
 		require.True(t, s.enter(0))
 	}
@@ -141,10 +146,9 @@ func TestControlServerServesUsersBesideRoot(t *testing.T) {
 // Who is not heard is counted: a loop that speaks nonsense is to be seen somewhere.
 func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) { panic("must not be reached") })
+	s, err := listenAt(path, pings, metrics.NewCounts(len(pings)), zap.NewNop(), func(context.Context, *Session) { panic("must not be reached") })
 	require.NoError(t, err)
 	s.patience = time.Minute
-	s.counts = metrics.NewCounts(len(operations))
 	s.users[uint32(os.Getuid())] = maxOfRoot - 2
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
@@ -167,7 +171,7 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 func TestAnEndingDaemonLeavesTheNextOnesSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	begin := func() (end func()) {
-		s, err := listenAt(path, zap.NewNop(), func(context.Context, *session) {})
+		s, err := listenAt(path, pings, metrics.NewCounts(len(pings)), zap.NewNop(), func(context.Context, *Session) {})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)
@@ -180,4 +184,27 @@ func TestAnEndingDaemonLeavesTheNextOnesSocket(t *testing.T) {
 	connect(t, path)
 	endNew()
 	require.NoFileExists(t, path, "its own socket goes with it")
+}
+
+// A command of another release learns that it is one, and what to do: a newer one, with an
+// operation, a version of one or a field that this daemon does not have.
+func TestACommandOfAnotherReleaseIsToldSo(t *testing.T) {
+	path := serveTest(t, nil)
+	for line, says := range map[string]string{
+		`{"version":1,"op":"defragment","level":3}`:           `unknown operation "defragment"`,
+		`{"version":7,"op":"status","of":{"colour":"green"}}`: `protocol version 7 of "status", this daemon speaks 1`,
+	} {
+		c := connect(t, path)
+		_, err := c.Write([]byte(line + "\n"))
+		require.NoError(t, err)
+		f := answerOf(t, c).Error
+		require.NotNil(t, f)
+		require.Equal(t, api.ClassUsage, f.Class)
+		require.Contains(t, f.Message, says)
+		require.Contains(t, f.Message, "different releases")
+		require.Equal(t, api.NextOfOlderDaemon, f.Next)
+	}
+	older := notUnderstood(otherRelease{op: "status", theirs: 1, ours: 2})
+	require.Contains(t, older.Message, `protocol version 1 of "status", this daemon speaks 2`)
+	require.Equal(t, api.NextOfOlderCommand, older.Next)
 }

@@ -1,4 +1,4 @@
-package daemon
+package control
 
 import (
 	"context"
@@ -25,21 +25,21 @@ const (
 	maxOfRoot      = 1024            // besides: root is shut out by nobody but itself
 )
 
-// session is one accepted connection with its request.
-type session struct {
-	peer  peer
-	op    *operation
-	req   api.Body
-	pidfd *os.File // the process that the request names, nil if none came
+// Session is one accepted connection with its request.
+type Session struct {
+	Peer  Peer
+	Op    *Operation
+	Req   api.Body
+	Pidfd *os.File // the process that the request names, nil if none came
 	// unheard undoes what was done, if the client has gone before its answer. nil if nothing is undone then.
-	unheard func()
+	Undelivered func()
 
 	conn *net.UnixConn
 	mu   sync.Mutex // orders lines
 }
 
-// send writes one line to the client, within requestTimeout.
-func (s *session) send(resp api.Response) error {
+// Send writes one line to the client, within requestTimeout.
+func (s *Session) Send(resp api.Response) error {
 	resp.Version = api.ProtocolVersion
 	line, err := json.Marshal(resp)
 	if err != nil {
@@ -54,10 +54,11 @@ func (s *session) send(resp api.Response) error {
 	return err
 }
 
-// controlServer answers on the control socket of one mount.
-type controlServer struct {
+// Server answers on the control socket of one mount.
+type Server struct {
 	listener *socket.Listener
-	handle   func(context.Context, *session) // must return soon after its context ends
+	table    Table
+	handle   func(context.Context, *Session) // must return soon after its context ends
 	log      *zap.Logger
 	counts   *metrics.Counts // nil counts nothing
 	patience time.Duration   // for a request: requestTimeout
@@ -67,29 +68,29 @@ type controlServer struct {
 	total int // of users other than root
 }
 
-// listenControl makes the socket of a mounted device. A socket file that is there
+// Listen makes the socket of a mounted device. A socket file that is there
 // already belonged to a daemon that was killed: the device number is ours now.
-func listenControl(d api.Device, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
+func Listen(d api.Device, all Table, counts *metrics.Counts, log *zap.Logger, handle func(context.Context, *Session)) (*Server, error) {
 	path := host.SocketPath(d)
 	if err := host.PrepareSocketDir(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
-	return listenAt(path, log, handle)
+	return listenAt(path, all, counts, log, handle)
 }
 
-func listenAt(path string, log *zap.Logger, handle func(context.Context, *session)) (*controlServer, error) {
+func listenAt(path string, all Table, counts *metrics.Counts, log *zap.Logger, handle func(context.Context, *Session)) (*Server, error) {
 	l, err := socket.ListenInstead(path, 0o666) // everybody may connect; each operation decides by the peer's credentials
 	if err != nil {
 		return nil, err
 	}
-	return &controlServer{listener: l, handle: handle, log: log, patience: requestTimeout, users: map[uint32]int{}}, nil
+	return &Server{listener: l, table: all, counts: counts, handle: handle, log: log, patience: requestTimeout, users: map[uint32]int{}}, nil
 }
 
 // acceptPause keeps a failing accept from becoming a busy loop.
 const acceptPause = 100 * time.Millisecond
 
 // Run serves until ctx ends. Then it cuts off open connections and waits for their handlers.
-func (s *controlServer) Run(ctx context.Context) error {
+func (s *Server) Run(ctx context.Context) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = s.listener.Close() }) // accept reports it
@@ -115,7 +116,7 @@ func (s *controlServer) Run(ctx context.Context) error {
 }
 
 // guarded keeps a panic in one handler from ending the mount for everybody.
-func (s *controlServer) guarded(ctx context.Context, conn *net.UnixConn) {
+func (s *Server) guarded(ctx context.Context, conn *net.UnixConn) {
 	defer func() {
 		if r := recover(); r != nil {
 			s.log.Error("control session", zap.Any("panic", r), zap.Stack("stack"))
@@ -124,7 +125,7 @@ func (s *controlServer) guarded(ctx context.Context, conn *net.UnixConn) {
 	s.serve(ctx, conn)
 }
 
-func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
+func (s *Server) serve(ctx context.Context, conn *net.UnixConn) {
 	defer conn.Close() //nolint:errcheck // the answer was sent, or could not be
 	p, err := identifyPeer(conn)
 	if err != nil {
@@ -132,7 +133,7 @@ func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
 		return
 	}
 	defer p.close()
-	ses := &session{peer: p, conn: conn}
+	ses := &Session{Peer: p, conn: conn}
 	if !s.enter(p.UID) {
 		s.counts.TurnedAway(metrics.TurnedLimit)
 		s.reply(ses, api.Response{Event: api.EventResult, Error: &api.Failure{Message: "too many control connections", Next: "try again later"}})
@@ -142,7 +143,7 @@ func (s *controlServer) serve(ctx context.Context, conn *net.UnixConn) {
 	s.converse(ctx, ses)
 }
 
-func (s *controlServer) converse(ctx context.Context, ses *session) {
+func (s *Server) converse(ctx context.Context, ses *Session) {
 	if err := ses.conn.SetReadDeadline(time.Now().Add(s.patience)); err != nil {
 		return
 	}
@@ -151,8 +152,8 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 	line, pidfd, err := receiveRequest(ses.conn)
 	if err == nil {
 		defer host.CloseFile(pidfd)
-		ses.pidfd = pidfd
-		ses.op, ses.req, err = parseRequest(line)
+		ses.Pidfd = pidfd
+		ses.Op, ses.Req, err = s.table.Parse(line)
 	}
 	if err != nil {
 		s.counts.TurnedAway(metrics.TurnedInvalid)
@@ -171,25 +172,25 @@ func (s *controlServer) converse(ctx context.Context, ses *session) {
 	cancel(nil)
 }
 
-// errSaidMore is the cause if a session ends because the client has sent anything more.
-var errSaidMore = errors.New("the client has sent more")
+// ErrSaidMore is the cause if a session ends because the client has sent anything more.
+var ErrSaidMore = errors.New("the client has sent more")
 
 // awaitHangup returns when the client has hung up, has sent anything more, or the read deadline has passed. Either
 // ends the session.
 func awaitHangup(conn *net.UnixConn) (why error) {
 	if n, _ := conn.Read(make([]byte, 1)); n > 0 {
-		return errSaidMore
+		return ErrSaidMore
 	}
 	return nil
 }
 
-func (s *controlServer) reply(ses *session, resp api.Response) {
-	if err := ses.send(resp); err != nil {
+func (s *Server) reply(ses *Session, resp api.Response) {
+	if err := ses.Send(resp); err != nil {
 		s.log.Debug("control answer not delivered", zap.Error(err))
 	}
 }
 
-func (s *controlServer) enter(uid uint32) bool {
+func (s *Server) enter(uid uint32) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if uid != 0 && (s.users[uid] >= maxPerUser || s.total >= maxSessions) || s.users[0] >= maxOfRoot && uid == 0 {
@@ -202,7 +203,7 @@ func (s *controlServer) enter(uid uint32) bool {
 	return true
 }
 
-func (s *controlServer) leave(uid uint32) {
+func (s *Server) leave(uid uint32) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if uid != 0 {
