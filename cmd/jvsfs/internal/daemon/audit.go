@@ -46,3 +46,6 @@ func (d *mount) auditRepairs(found []finding.Finding) {
 		}
 	}
 }
+
+// appendAudit writes a record to the chain, once that is open. It waits for the disk.
+func (d *mount) appendAudit(r audit.Record) error { return d.audit.Append(context.Background(), r) }

@@ -21,6 +21,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/rulelocks"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -35,7 +36,6 @@ import (
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -131,7 +131,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
 	d.counts, d.suppressed = metrics.NewCounts(len(d.operations())), out.Suppressed
 	d.trail = refusals.New(m.resolver, refusals.Places{
-		Audit: func(r audit.Record) error { return d.audit.Append(context.Background(), r) }, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
+		Audit: d.appendAudit, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)
 	d.recent = &recentRefusals{mount: m, trail: d.trail}
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
@@ -155,13 +155,13 @@ func (d *Daemon) open() error {
 		return err
 	}
 	d.resolver.Hear(d.exits)
-	if err := d.openBook(d.rules); err != nil {
+	if err = d.openRuleLocks(); err != nil {
 		return err
 	}
 	if d.layout, err = layoutOf(d.place); err != nil {
 		return err
 	}
-	fs, stats, err := openFileSystem(d.cfg, d.place, d.layout, d.registry, d.mode.Enforcement, d.exits, d.book, d.log, d.off)
+	fs, stats, err := openFileSystem(d.cfg, d.place, d.layout, d.registry, d.mode.Enforcement, d.exits, d.ruleLocks.Book(), d.log, d.off)
 	if err != nil {
 		return err
 	}
@@ -208,9 +208,19 @@ func (d *Daemon) open() error {
 	return fs.Seal(d.place.LockDir)
 }
 
+// openRuleLocks opens what is known of the locks of other programs, before the file system asks for it.
+func (d *Daemon) openRuleLocks() (err error) {
+	d.ruleLocks, err = rulelocks.Open(rulelocks.Config{
+		Rules: d.rules, Source: d.place.Root, Joins: d.joins, Errno: d.cfg.Errno,
+		Worktree: d.place.ID, IsPart: func(id lease.WorktreeID) bool { return d.layout.IsPart(id) }, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Exits: d.exits,
+		Paths: d.paths, OnRefusal: d.registry.refused, OnEvent: d.events.NoteLock, Audit: d.appendAudit, Log: d.log,
+	})
+	return err
+}
+
 // openMeter says what the metrics are read from. Nothing listens yet.
 func (d *Daemon) openMeter(fs fileSystem) (err error) {
-	from := metrics.Sources{FileSystem: fs, Mode: d.mode, LogLines: d.suppressed, Rules: d.book.Counts, Worktrees: d.readings}
+	from := metrics.Sources{FileSystem: fs, Mode: d.mode, LogLines: d.suppressed, Rules: d.ruleLocks.Book().Counts, Worktrees: d.readings}
 	if d.authority != nil {
 		from.Etcd = d.authority
 	}
@@ -335,7 +345,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.log.Warn("nobody waits for the mount", zap.Error(err))
 	}
 	defer d.events.End()
-	defer d.book.EndWindows()
+	defer d.ruleLocks.Book().EndWindows()
 	return d.untilTheEnd(ctx, abort)
 }
 
@@ -351,11 +361,8 @@ func (d *Daemon) attend(serving context.Context, server *control.Server, all *sy
 			d.log.Error("the ends of holders are seen late", zap.Error(err))
 		}
 	})
-	if d.book != nil {
-		all.Go(func() { _ = d.book.Run(serving) }) // which ends with serving
-		all.Go(func() { d.ruleTrail.run(serving) })
-		all.Go(func() { d.succession.lend(serving) })
-	}
+	all.Go(func() { d.ruleLocks.Run(serving) })
+	all.Go(func() { d.succession.lend(serving) })
 	all.Go(func() { d.trail.Run(serving) })
 	all.Go(func() { d.suppressed.Run(serving, d.log) })
 	d.meter.Open()
@@ -451,5 +458,8 @@ func (d *Daemon) close() error {
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())
 	}
-	return errors.Join(err, d.tenures.Close(), d.runs.close(), d.selfFencing.Close())
+	if d.ruleLocks != nil {
+		err = errors.Join(err, d.ruleLocks.Tenures().Close())
+	}
+	return errors.Join(err, d.runs.close(), d.selfFencing.Close())
 }

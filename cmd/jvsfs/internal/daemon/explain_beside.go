@@ -42,7 +42,7 @@ func (d *leaseOps) explainBeside(s *control.Session, req api.Explain) (resp api.
 	case rule.Kind == layout.AppendOnly:
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
-	r := d.byRules(refusals.Advised(x, d.paths.PathOf), req.Path, who.ID)
+	r := d.ruleLocks.Explain(refusals.Advised(x, d.paths.PathOf), req.Path, who.ID)
 	if !d.far { // the answer must not wait for a store
 		r.NotPermitted = d.paths.NotPermitted(req.Path, who.ID, s.Peer.UID)
 	}

@@ -32,7 +32,7 @@ func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 			"%s is not the lock directory that the daemon of %s works with: that was removed, renamed or covered since the mount", dir.Name, d.paths.Mountpoint()))
 	}
 	d.auditRepairs(found)
-	return api.ResultOf(slices.Concat(found, unseenFinding(d.tree, d.place.Root), ruleFindings(d.book)))
+	return api.ResultOf(slices.Concat(found, unseenFinding(d.tree, d.place.Root), d.ruleLocks.Findings()))
 }
 
 // stillOurs is whether a path leads to the lock directory that the daemon has open. If that is dead, other findings say so.

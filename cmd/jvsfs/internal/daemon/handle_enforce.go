@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os/user"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -64,7 +62,7 @@ func readOnlyToKernel(point string) bool {
 // switchMode switches, waits, logs and audits. The note is for the caller. A switch that lets more through does
 // not happen if it cannot be audited. A stricter one does not wait for the audit.
 func (d *modeSwitch) switchMode(ctx context.Context, s *control.Session, from, to gate.Enforce, wait time.Duration) (note string, err error) {
-	by := peerText(s.Peer)
+	by := s.Peer.String()
 	if from.StricterThan(to) {
 		if err := d.auditSwitch(s.Peer, from, to); err != nil {
 			return "", err
@@ -114,23 +112,11 @@ func (d *modeSwitch) auditSwitch(by control.Peer, from, to gate.Enforce) error {
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{
 			"mountpoint": d.paths.Mountpoint(), "from": from, "to": to,
-			"by_uid": by.UID, "by_user": userName(by.UID), "by_pid": by.PID,
+			"by_uid": by.UID, "by_user": by.User(), "by_pid": by.PID,
 		},
 	})
 	if err != nil {
 		d.log.Error("audit", zap.Error(err))
 	}
 	return err
-}
-
-// peerText names a peer for people.
-func peerText(p control.Peer) string { return fmt.Sprintf("%s (pid %d)", userName(p.UID), p.PID) }
-
-// userName is the name of a user id, or the number if it has none.
-func userName(uid uint32) string {
-	n := strconv.FormatUint(uint64(uid), 10)
-	if u, err := user.LookupId(n); err == nil {
-		return u.Username
-	}
-	return n
 }

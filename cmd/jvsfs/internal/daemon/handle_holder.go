@@ -72,7 +72,7 @@ func (d *leaseOps) explained(w *worktree, who control.Subject, uid uint32, req a
 	} else {
 		x = refusals.Advised(x, d.paths.PathOf)
 	}
-	r := d.byRules(x, req.Path, who.ID)
+	r := d.ruleLocks.Explain(x, req.Path, who.ID)
 	r.NotPermitted = d.paths.NotPermitted(req.Path, who.ID, uid)
 	return api.ResultOf(r)
 }

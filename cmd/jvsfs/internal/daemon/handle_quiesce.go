@@ -37,7 +37,7 @@ func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *control.Se
 	if err := d.partsOf(w); err != nil {
 		return api.Response{}, err
 	}
-	of := gate.Windowed{Who: peerText(s.Peer), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
+	of := gate.Windowed{Who: s.Peer.String(), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
 	if h, ok := d.quiescer(s.Peer); ok {
 		of.By, of.Who = h, h.ID()
 	}

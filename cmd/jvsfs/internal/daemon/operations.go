@@ -79,10 +79,10 @@ func (d *Daemon) ofMount() []control.Operation {
 // ofLocks are the operations on lock files that rules know.
 func (d *Daemon) ofLocks() []control.Operation {
 	return []control.Operation{
-		control.On(control.ChangesLeases, lockop.Mounter, d.answerBreakRule),
-		control.On(control.WaitsLong, lockop.Mounter, d.answerOpenRule),
+		control.On(control.ChangesLeases, lockop.Mounter, d.ruleLocks.AnswerBreak),
+		control.On(control.WaitsLong, lockop.Mounter, d.ruleLocks.AnswerOpen),
 		control.On(control.ChangesLeases, lockop.HolderOfIt, func(_ context.Context, s *control.Session, r api.CloseRule) (api.Response, error) {
-			return d.answerCloseRule(s, r)
+			return d.ruleLocks.AnswerClose(s, r)
 		}),
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/rulelocks"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -22,7 +23,6 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
-	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/mountcfg"
@@ -61,10 +61,8 @@ type mount struct {
 	exits     *process.ExitWatch
 	registry  *registry
 	journal   *journal.Journal
-	book      *tenure.Book  // of the locks of other programs; nil without rules
-	ruleTrail *ruleTrail    // with book
-	tenures   *host.Tenures // what a daemon after this one needs of it
-	reached   bool          // everybody can come to the source
+	ruleLocks *rulelocks.Locks
+	reached   bool // everybody can come to the source
 	events    *events.Feed
 
 	agentRuns   chan struct{}           // capacity 1: the fence agent runs (cutoff.go)

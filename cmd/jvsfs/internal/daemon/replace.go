@@ -71,14 +71,14 @@ func (d *succession) appearInstead(ctx context.Context) error {
 	if err := d.joinAll(ctx, r.left); err != nil {
 		return err
 	}
-	if err := d.book.Join(); err != nil {
+	if err := d.ruleLocks.Book().Join(); err != nil {
 		return err
 	}
 	d.succeed(r.left)
 	if err := d.fs.AttachBeneath(top.FD()); err != nil {
 		return err
 	}
-	d.book.Lead()
+	d.ruleLocks.Book().Lead()
 	if err := d.recovery.TakeAway(old, d.warnState); err != nil {
 		return err
 	}

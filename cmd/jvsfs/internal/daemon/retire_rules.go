@@ -17,7 +17,7 @@ const rulesWait = retireWait / 2
 
 // lendRules is the first step.
 func (d *succession) lendRules(ctx context.Context) error {
-	if d.book == nil {
+	if d.ruleLocks.Book() == nil {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, rulesWait)
@@ -25,13 +25,13 @@ func (d *succession) lendRules(ctx context.Context) error {
 	if err := d.fs.ShutRules(ctx); err != nil {
 		return &api.Failure{Class: api.ClassBusy, Err: err, Message: "a change that rules cover is in flight, and has not ended", Next: "try again when it has"}
 	}
-	return d.book.Follow()
+	return d.ruleLocks.Book().Follow()
 }
 
 // takeBackRules is the end of the first step if there is no second.
 func (d *succession) takeBackRules() {
-	if d.book != nil {
-		d.book.TakeBack()
+	if d.ruleLocks.Book() != nil {
+		d.ruleLocks.Book().TakeBack()
 		d.fs.OpenRules()
 	}
 }
@@ -41,11 +41,11 @@ func (d *succession) leaveRules() {
 	if err := d.tree.LeaveRules(); err != nil {
 		d.log.Error("the rules of this daemon still keep others away", zap.Error(err))
 	}
-	if d.book == nil {
+	if d.ruleLocks.Book() == nil {
 		return
 	}
 	d.fs.LeaveRules()
-	if err := d.tenures.Leave(); err != nil {
+	if err := d.ruleLocks.Tenures().Leave(); err != nil {
 		d.log.Error("the tenures of rules stay with this daemon", zap.Error(err))
 	}
 	close(d.rulesLeft)
@@ -53,12 +53,15 @@ func (d *succession) leaveRules() {
 
 // lend gives up what the new daemon calls in, until ctx ends.
 func (d *succession) lend(ctx context.Context) {
+	if d.ruleLocks.Book() == nil {
+		return
+	}
 	select {
 	case <-d.rulesLeft:
 	case <-ctx.Done():
 		return
 	}
-	if err := d.tenures.Called(ctx, d.book.GiveUp); err != nil {
+	if err := d.ruleLocks.Tenures().Called(ctx, d.ruleLocks.Book().GiveUp); err != nil {
 		d.log.Error("locks that are called in are returned late", zap.Error(err))
 	}
 }

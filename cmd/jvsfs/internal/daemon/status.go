@@ -21,7 +21,7 @@ func (d *Daemon) status() api.MountStatus {
 	for _, r := range d.rules.Leases() {
 		st.Parts = append(st.Parts, api.PartRule{Rule: r.Name, Guards: r.Guards[0], Except: r.Except})
 	}
-	st.Rules, st.Windows = d.book.Locks(), d.book.Windows()
+	st.Rules, st.Windows = d.ruleLocks.Book().Locks(), d.ruleLocks.Book().Windows()
 	if raw, err := json.Marshal(d.stats()); err == nil {
 		st.Statistics = raw
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"os/user"
 	"strconv"
 	"syscall"
 
@@ -142,4 +143,16 @@ func (p Peer) NumbersAgree() bool {
 	}
 	own := process.PIDNamespaceOf("self")
 	return own != "" && own == process.PIDNamespaceOf(strconv.Itoa(p.PID)) && p.Alive()
+}
+
+// String names a peer for people.
+func (p Peer) String() string { return fmt.Sprintf("%s (pid %d)", p.User(), p.PID) }
+
+// User is the name of its user id, or the number if that has none.
+func (p Peer) User() string {
+	n := strconv.FormatUint(uint64(p.UID), 10)
+	if u, err := user.LookupId(n); err == nil {
+		return u.Username
+	}
+	return n
 }

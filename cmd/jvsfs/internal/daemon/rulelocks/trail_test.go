@@ -1,4 +1,4 @@
-package daemon
+package rulelocks
 
 import (
 	"context"
@@ -13,8 +13,8 @@ import (
 )
 
 func TestTakenLocksAreWrittenAPeriodAfterTheFirst(t *testing.T) {
-	testkit.WrittenAPeriodAfterTheFirst(t, trailInterval, func(written func()) (func(context.Context), func()) {
-		trail := newRuleTrail("w", func(audit.Record) error { written(); return nil }, zap.NewNop())
+	testkit.WrittenAPeriodAfterTheFirst(t, interval, func(written func()) (func(context.Context), func()) {
+		trail := newTrail("w", func(audit.Record) error { written(); return nil }, zap.NewNop())
 		return trail.run, func() {
 			trail.note(tenure.Event{Kind: tenure.Taken, Lock: &tenure.Lock{Instance: lockfile.Instance{Rule: &lockfile.Rule{Spec: lockfile.Spec{Name: "r"}}}}})
 		}

@@ -1,4 +1,4 @@
-package daemon
+package rulelocks
 
 import (
 	"fmt"
@@ -13,23 +13,23 @@ import (
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
-// ruledExplanation is an explanation with what the rules and the file system say.
-type ruledExplanation struct {
+// Explanation is an explanation with what the rules and the file system say.
+type Explanation struct {
 	gate.Explanation
 	api.ByRules
 	api.ByPermission
 }
 
-// byRules adds what the rules say of a path. A write must be let in by the lease and by the rules: the first that refuses
+// Explain adds what the rules say of a path. A write must be let in by the lease and by the rules: the first that refuses
 // is explained.
-func (d *mount) byRules(x gate.Explanation, path string, who process.Identity) ruledExplanation {
-	r := ruledExplanation{Explanation: x}
-	if i, ok := d.rules.LeaseOf(path); ok && d.layout.IsPart(x.Worktree) {
+func (d *Locks) Explain(x gate.Explanation, path string, who process.Identity) Explanation {
+	r := Explanation{Explanation: x}
+	if i, ok := d.Rules.LeaseOf(path); ok && d.IsPart(x.Worktree) {
 		r.Part = i.ID()
 		r.Sentence += human.Printable(fmt.Sprintf("; rule %s makes %s a worktree of its own", r.Part, i.Path))
 	}
 	p := d.book.Rules().At(path)
-	if p.Free() || d.mode.Mode() == gate.ReadOnly {
+	if p.Free() || d.Enforcement.Mode() == gate.ReadOnly {
 		return r
 	}
 	var said []gate.Explanation
@@ -48,7 +48,7 @@ func (d *mount) byRules(x gate.Explanation, path string, who process.Identity) r
 }
 
 // join adds what one rule says. What was refused before stays.
-func (r *ruledExplanation) join(s gate.Explanation) {
+func (r *Explanation) join(s gate.Explanation) {
 	switch {
 	case !r.Allowed || r.WouldRefuse && s.Allowed && !s.WouldRefuse:
 	case s.Class != "":
@@ -61,7 +61,7 @@ func (r *ruledExplanation) join(s gate.Explanation) {
 	}
 }
 
-func (d *mount) guardedBy(r *ruledExplanation, i lockfile.Instance, path string, who process.Identity, exists bool) gate.Explanation {
+func (d *Locks) guardedBy(r *Explanation, i lockfile.Instance, path string, who process.Identity, exists bool) gate.Explanation {
 	x, v := d.book.Guarding(i, who.PID, !exists)
 	r.Rules = append(r.Rules, v)
 	sentence := fmt.Sprintf("%s is guarded by rule %s: %s", path, v.Rule, heldText(v))
@@ -100,12 +100,12 @@ func heldText(v tenure.View) string {
 	return fmt.Sprintf("its lock %s is held since %s by %s", v.Lock, human.Clock(*v.Since), v.HolderText())
 }
 
-func (d *mount) orBreak(path string) string {
-	return "; or take it away: jvsfs rules break " + human.Typed(filepath.Join(d.paths.Mountpoint(), path)) + " (root, or who mounted)"
+func (d *Locks) orBreak(path string) string {
+	return "; or take it away: jvsfs rules break " + human.Typed(filepath.Join(d.Paths.Mountpoint(), path)) + " (root, or who mounted)"
 }
 
 // lockOfRule explains a lock file: whether the process may change or remove it.
-func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string, who process.Identity, exists bool) gate.Explanation {
+func (d *Locks) lockOfRule(r *Explanation, i lockfile.Instance, path string, who process.Identity, exists bool) gate.Explanation {
 	no, v := d.book.Removal(i, process.Caller{TID: uint32(who.PID), UID: who.UID})
 	r.Rules = append(r.Rules, v)
 	x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s is the lock file of rule %s", path, v.Rule)}
@@ -116,7 +116,7 @@ func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string
 			x.Sentence = fmt.Sprintf("%s is the lock file of rule %s, and who locks it with flock(2) holds the lock", path, v.Rule)
 		}
 	case no != nil:
-		x.Allowed, x.WouldRefuse, x.Class, x.Errno = no.Observed, no.Observed, no.Class(), d.cfg.Errno
+		x.Allowed, x.WouldRefuse, x.Class, x.Errno = no.Observed, no.Observed, no.Class(), d.Errno
 		x.Sentence += ": " + no.Sentence()
 		x.Next, x.Holder = no.Next(), v.Holder
 		if v.State != tenure.StateWindow {
@@ -134,7 +134,7 @@ func (d *mount) lockOfRule(r *ruledExplanation, i lockfile.Instance, path string
 
 // fixedBy explains once, keep and append. A write in place is what is asked about. Where a maintenance window is open, that
 // decides.
-func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who process.Identity, exists bool) (said []gate.Explanation) {
+func (d *Locks) fixedBy(r *Explanation, p lockfile.Place, path string, who process.Identity, exists bool) (said []gate.Explanation) {
 	born, over := d.book.Born(path), d.book.Over(path, p)
 	if len(p.Once)+len(p.Keep)+len(p.Append) == 0 {
 		over = nil
@@ -160,8 +160,8 @@ func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who 
 			}
 			x := gate.Explanation{Allowed: true, Sentence: fmt.Sprintf("%s %s (%s of rule %s)", path, f.passes, f.key, rule.Name)}
 			if f.refuses {
-				no := gate.Refusal{Reason: f.why, Lock: &gate.LockFile{Rule: rule.Name, Path: path}, Observed: d.mode.Mode() == gate.Observing}
-				x = gate.Explanation{Allowed: no.Observed, WouldRefuse: no.Observed, Class: no.Class(), Errno: d.cfg.Errno, Sentence: no.Sentence(), Next: no.Next()}
+				no := gate.Refusal{Reason: f.why, Lock: &gate.LockFile{Rule: rule.Name, Path: path}, Observed: d.Enforcement.Mode() == gate.Observing}
+				x = gate.Explanation{Allowed: no.Observed, WouldRefuse: no.Observed, Class: no.Class(), Errno: d.Errno, Sentence: no.Sentence(), Next: no.Next()}
 			}
 			x.Sentence = human.Printable(x.Sentence)
 			said = append(said, x)
@@ -171,7 +171,7 @@ func (d *mount) fixedBy(r *ruledExplanation, p lockfile.Place, path string, who 
 }
 
 // inWindow explains a maintenance window over something that is fixed.
-func (d *mount) inWindow(w *tenure.Window, path string, who process.Identity) gate.Explanation {
+func (d *Locks) inWindow(w *tenure.Window, path string, who process.Identity) gate.Explanation {
 	x, v := w.Guard().Explain(who.PID), w.View()
 	sentence := fmt.Sprintf("%s is fixed by rules, and a maintenance window of %s is open there until %s", path, v.HolderText(), v.Until.Local().Format(time.DateTime))
 	switch {

@@ -1,12 +1,13 @@
-package daemon
+package rulelocks
 
 import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/finding"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
-// ruleFindings are what doctor says of the rules.
-func ruleFindings(book *tenure.Book) (found []finding.Finding) {
+// Findings are what doctor says of the rules.
+func (d *Locks) Findings() (found []finding.Finding) {
+	book := d.book
 	if book == nil {
 		return nil
 	}

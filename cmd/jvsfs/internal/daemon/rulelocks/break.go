@@ -1,4 +1,4 @@
-package daemon
+package rulelocks
 
 import (
 	"context"
@@ -18,8 +18,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// answerBreakRule takes the lock file of a rule from its holder. The answer is the lock as it was.
-func (d *mount) answerBreakRule(ctx context.Context, s *control.Session, req api.BreakRule) (api.Response, error) {
+// AnswerBreak takes the lock file of a rule from its holder. The answer is the lock as it was.
+func (d *Locks) AnswerBreak(ctx context.Context, s *control.Session, req api.BreakRule) (api.Response, error) {
 	p := d.book.Rules().At(req.Path)
 	all := slices.Concat(p.Locks, p.Guards)
 	n := slices.IndexFunc(all, func(i lockfile.Instance) bool { return i.ID() == req.Instance })
@@ -33,15 +33,15 @@ func (d *mount) answerBreakRule(ctx context.Context, s *control.Session, req api
 	case errors.Is(err, tenure.ErrWindow):
 		return api.Response{}, &api.Failure{
 			Class: lease.ClassLockConflict, Message: "a maintenance window of " + was.HolderText() + " is open for " + was.Lock,
-			Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.paths.Below(req.Path)),
+			Next: "wait until it is over, or jvsfs rules close " + human.Typed(d.Paths.Below(req.Path)),
 		}
 	case errors.Is(err, tenure.ErrAnother):
 		return api.Response{}, &api.Failure{Class: lease.ClassLockConflict, Message: was.Lock + " has changed hands since it was shown", Next: "try again"}
 	case errors.Is(err, unix.EROFS):
-		return api.Response{}, &api.Failure{Class: gate.ClassReadOnly, Message: "the mount is read-only for everybody", Next: "jvsfs enforce " + d.paths.Mountpoint() + " enforce"}
+		return api.Response{}, &api.Failure{Class: gate.ClassReadOnly, Message: "the mount is read-only for everybody", Next: "jvsfs enforce " + d.Paths.Mountpoint() + " enforce"}
 	case err != nil:
 		return api.Response{}, err
 	}
-	d.log.Warn("lock file broken by hand", zap.String("lock", was.ID), zap.String("by", peerText(s.Peer)))
+	d.Log.Warn("lock file broken by hand", zap.String("lock", was.ID), zap.String("by", s.Peer.String()))
 	return api.ResultOf(was)
 }

@@ -1,4 +1,4 @@
-package daemon
+package rulelocks
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
-// ruleTrail puts what happens to lock files into the audit chain. What takes a lock from somebody has a record of its own.
+// trail puts what happens to lock files into the audit chain. What takes a lock from somebody has a record of its own.
 // Taking and giving up is what programs do all the time, so it is counted, and written once an interval.
-type ruleTrail struct {
+type trail struct {
 	worktree lease.WorktreeID
 	write    func(audit.Record) error
 	log      *zap.Logger
@@ -24,37 +24,37 @@ type ruleTrail struct {
 	mu      sync.Mutex
 	due     []audit.Record
 	lost    uint64
-	counted map[ruleCounted]uint64
+	counted map[counted]uint64
 }
 
-type ruleCounted struct {
+type counted struct {
 	kind tenure.EventKind
 	rule string
 }
 
 const (
-	// ruleRecords bounds the memory while the audit chain is slow.
-	ruleRecords   = 4096
-	trailInterval = time.Minute
+	// mostRecords bounds the memory while the audit chain is slow.
+	mostRecords = 4096
+	interval    = time.Minute
 )
 
-func newRuleTrail(worktree lease.WorktreeID, write func(audit.Record) error, log *zap.Logger) *ruleTrail {
-	return &ruleTrail{worktree: worktree, write: write, log: log, wake: make(chan struct{}, 1), counted: map[ruleCounted]uint64{}}
+func newTrail(worktree lease.WorktreeID, write func(audit.Record) error, log *zap.Logger) *trail {
+	return &trail{worktree: worktree, write: write, log: log, wake: make(chan struct{}, 1), counted: map[counted]uint64{}}
 }
 
 // note notes an event. The request calls it, so it does not block on I/O.
-func (t *ruleTrail) note(e tenure.Event) {
+func (t *trail) note(e tenure.Event) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case e.Kind == tenure.WindowOpened: // recorded before
 		return
 	case e.Kind == tenure.Taken || e.Kind == tenure.Released:
-		of := ruleCounted{e.Kind, e.Lock.Rule.Name}
+		of := counted{e.Kind, e.Lock.Rule.Name}
 		if t.counted[of]++; len(t.counted) > 1 || t.counted[of] > 1 {
 			return
 		}
-	case len(t.due) >= ruleRecords:
+	case len(t.due) >= mostRecords:
 		t.lost++
 	default:
 		t.due = append(t.due, t.record(e))
@@ -81,7 +81,7 @@ func windowRecord(e tenure.Event, worktree lease.WorktreeID) audit.Record {
 	return audit.Record{Timestamp: time.Now(), EventType: string(e.Kind), Worktree: string(worktree), Details: details}
 }
 
-func (t *ruleTrail) record(e tenure.Event) audit.Record {
+func (t *trail) record(e tenure.Event) audit.Record {
 	if e.Window != nil {
 		return windowRecord(e, t.worktree)
 	}
@@ -99,11 +99,11 @@ func (t *ruleTrail) record(e tenure.Event) audit.Record {
 }
 
 // run writes until ctx ends, and then the rest. While nothing happens it does not wake.
-func (t *ruleTrail) run(ctx context.Context) {
-	batch.Run(ctx, t.wake, trailInterval, func() { t.flush(false) }, func() { t.flush(true) })
+func (t *trail) run(ctx context.Context) {
+	batch.Run(ctx, t.wake, interval, func() { t.flush(false) }, func() { t.flush(true) })
 }
 
-func (t *ruleTrail) flush(counts bool) {
+func (t *trail) flush(counts bool) {
 	for _, rec := range t.take(counts) {
 		if err := t.write(rec); err != nil {
 			t.log.Error("audit", zap.Error(err))
@@ -111,7 +111,7 @@ func (t *ruleTrail) flush(counts bool) {
 	}
 }
 
-func (t *ruleTrail) take(counts bool) []audit.Record {
+func (t *trail) take(counts bool) []audit.Record {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	out := t.due
