@@ -55,7 +55,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *control.Sessi
 	if err != nil || !watch {
 		return resp, err
 	}
-	defer w.kept.begin(grant.Since)()
+	defer w.execLeases.begin(grant.Since)()
 	resp.Event = api.EventResult
 	if err := s.Send(resp); err != nil {
 		return resp, err
@@ -196,7 +196,7 @@ func (d *leaseOps) try(ctx context.Context, w *worktree, s *control.Session, req
 	before, held := w.keeper.Held()
 	grant, err := d.takeLease(ctx, w, req, h, id)
 	if err == nil {
-		d.giveBackUnheard(ctx, w, s, grant, held && !before.Holder.Auto && before.Covers(grant.Token))
+		d.giveBackUndelivered(ctx, w, s, grant, held && !before.Holder.Auto && before.Covers(grant.Token))
 		w.guard.Admit(h)
 		d.journal.Admit(w.id, h)
 	}

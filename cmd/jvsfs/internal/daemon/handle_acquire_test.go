@@ -52,9 +52,9 @@ func TestAwaitLossNeedsNoStoreToTellThatTheDeadlineHasPassed(t *testing.T) {
 
 // Who asks about records that do not answer waits for storePatience, and is told what was seen before; what has just happened shows.
 func TestASilentStoreIsAskedOnceHoweverManyAsk(t *testing.T) {
-	var g glance
+	var g statusCache
 	hang, looks := make(chan bool), 0
-	look := func() glimpse { looks++; <-hang; return glimpse{at: time.Now()} }
+	look := func() seenStatus { looks++; <-hang; return seenStatus{at: time.Now()} }
 	first, fresh := g.begin(look)
 	require.True(t, fresh)
 	second, fresh := g.begin(look)
@@ -93,16 +93,16 @@ func TestASilentStoreIsAskedByABoundedNumberOfCalls(t *testing.T) {
 // That somebody else looks just now is no silence of the store: only a caller whose own look is late is told of one.
 func TestALookOfAnotherCallerIsNoSilenceOfTheStore(t *testing.T) {
 	w := &worktree{guard: gate.NewGuard(gate.GuardConfig{Worktree: "w", Mode: gate.Shared, Clock: lease.SystemClock()})}
-	first, _ := w.glance.begin(func() glimpse { return glimpse{status: gate.Status{Detail: "as it is"}, at: time.Now()} })
+	first, _ := w.cache.begin(func() seenStatus { return seenStatus{status: gate.Status{Detail: "as it is"}, at: time.Now()} })
 	<-first
 	hang := make(chan bool)
-	second, _ := w.glance.begin(func() glimpse { <-hang; return glimpse{} })
-	st, _ := w.glimpsed(false)
+	second, _ := w.cache.begin(func() seenStatus { <-hang; return seenStatus{} })
+	st, _ := w.cachedStatus(false)
 	require.Equal(t, "as it is", st.Detail)
 	require.Zero(t, st.SilentMS)
 	require.Empty(t, lateOf(map[*worktree]<-chan struct{}{w: first}))
 	require.Equal(t, map[*worktree]bool{w: true}, lateOf(map[*worktree]<-chan struct{}{w: second}))
-	st, _ = w.glimpsed(true)
+	st, _ = w.cachedStatus(true)
 	require.Contains(t, st.Detail, "has not answered")
 	require.NotZero(t, st.SilentMS)
 	close(hang)

@@ -41,7 +41,7 @@ func (d *leaseOps) explain(w *worktree, s *control.Session, req api.Explain) (ap
 
 // silent says that the store has not answered for storePatience.
 func (d *mount) silent(w *worktree) *api.Failure {
-	seen, _ := w.glance.last()
+	seen, _ := w.cache.last()
 	return storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)), d.authority)
 }
 
@@ -178,7 +178,7 @@ func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
 // linkOf is refuseLink for who only looks. A store that does not answer keeps nobody waiting, nor one thread for each who asks: then the
 // text of the path must do.
 func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
-	if _, silent := w.glance.last(); !silent.IsZero() {
+	if _, silent := w.cache.last(); !silent.IsZero() {
 		return nil
 	}
 	var err error

@@ -103,7 +103,7 @@ func (d *recentRefusals) explainAll(pid int, s *control.Session, req api.Refusal
 	meant := slices.DeleteFunc(d.registry.all(), func(w *worktree) bool { return !req.Stands && !wanted[string(w.id)] })
 	var late map[*worktree]bool
 	if d.far {
-		late = d.glanceAll(meant) // one wait for all of them
+		late = d.lookAll(meant) // one wait for all of them
 	}
 	var out []gate.Explanation
 	for _, w := range meant {

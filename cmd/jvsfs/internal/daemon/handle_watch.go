@@ -22,7 +22,7 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *control.Sess
 		return resp, err
 	}
 	if req.Explicit { // exec that took it, not one inside of that
-		defer w.kept.begin(grant.Since)()
+		defer w.execLeases.begin(grant.Since)()
 	}
 	resp.Event = api.EventResult
 	if err := s.Send(resp); err != nil {

@@ -19,15 +19,15 @@ var errClosing = errors.New("the mount is being taken down")
 // worktree is one guarded worktree of the daemon: its fence and the keeper of its
 // lease.
 type worktree struct {
-	id     lease.WorktreeID
-	guard  *gate.Guard
-	keeper *lease.Keeper
-	events *broadcast
-	latch  *latch
-	kept   kept
-	counts *metrics.LeaseCounts
-	glance glance
-	shared atomic.Uint64 // the last token that was granted to more than one request
+	id         lease.WorktreeID
+	guard      *gate.Guard
+	keeper     *lease.Keeper
+	events     *broadcast
+	latch      *latch
+	execLeases execLeases
+	counts     *metrics.LeaseCounts
+	cache      statusCache
+	shared     atomic.Uint64 // the last token that was granted to more than one request
 }
 
 // registry has the worktrees of a mount. It makes each at its first use, and owns the goroutines of their

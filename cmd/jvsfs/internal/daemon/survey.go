@@ -26,7 +26,7 @@ func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 	all := d.registry.all()
 	var late map[*worktree]bool
 	if d.far {
-		late = d.glanceAll(all)
+		late = d.lookAll(all)
 	}
 	for _, w := range all {
 		if st, isOver := d.statusOf(w, late[w]); isOver {
@@ -42,7 +42,7 @@ func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 // statusOf is the status of a worktree, and whether it is over. It waits for no file system but this machine's own.
 func (d *mount) statusOf(w *worktree, late bool) (st gate.Status, over bool) {
 	if d.far {
-		return w.glimpsed(late)
+		return w.cachedStatus(late)
 	}
 	st = w.guard.Status()
 	return st, d.isOver(st)
@@ -69,7 +69,7 @@ func (d *mount) readings() (all []metrics.WorktreeReading, over map[lease.Worktr
 func (w *worktree) reading(st gate.Status, far bool) metrics.WorktreeReading {
 	r := metrics.WorktreeReading{Status: st, Waiters: w.guard.Queue().Waiting(), Counts: w.counts.Now()}
 	if far {
-		if seen, _ := w.glance.last(); seen.head.Record != nil && !seen.head.Record.Released {
+		if seen, _ := w.cache.last(); seen.head.Record != nil && !seen.head.Record.Released {
 			r.Created = seen.head.Record.CreatedAt
 		}
 	} else if head, j := w.keeper.Observe(); head.Record != nil && j.State != lease.Free {

@@ -10,12 +10,12 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// unheardPatience bounds the release of a lease that nobody knows of. After a longer wait for the store it lasts until its holder ends.
-const unheardPatience = 10 * time.Second
+// undeliveredPatience bounds the release of a lease that nobody knows of. After a longer wait for the store it lasts until its holder ends.
+const undeliveredPatience = 10 * time.Second
 
-// giveBackUnheard has a lease released again if the client has hung up before it could be told of it: the holder, which may live for days,
+// giveBackUndelivered has a lease released again if the client has hung up before it could be told of it: the holder, which may live for days,
 // would keep everybody else out and not know. A lease that the holder had before stays: an earlier request was told of it.
-func (d *leaseOps) giveBackUnheard(ctx context.Context, w *worktree, s *control.Session, grant lease.Grant, again bool) {
+func (d *leaseOps) giveBackUndelivered(ctx context.Context, w *worktree, s *control.Session, grant lease.Grant, again bool) {
 	if again || grant.Since != grant.Token {
 		w.shared.Store(uint64(grant.Token))
 		return
@@ -29,7 +29,7 @@ func (d *leaseOps) giveBackUnheard(ctx context.Context, w *worktree, s *control.
 			return // the next daemon has it now, until its holder ends
 		}
 		defer leave()
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unheardPatience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undeliveredPatience)
 		defer cancel()
 		err = w.keeper.ReleaseToken(ctx, grant.Token, lease.LossReleased)
 		d.log.Info("lease that nobody was told of is given back", zap.String("worktree", string(w.id)),

@@ -48,17 +48,17 @@ func (a storeAsks) endsWithin(f func(), timeout time.Duration) (begun, ended boo
 	}
 }
 
-// glance is what was last seen of a worktree's record and root, and the look that is under way. The file system may hang; then there
+// statusCache is what was last seen of a worktree's record and root, and the look that is under way. The file system may hang; then there
 // is one look that waits for it, however many ask.
-type glance struct {
+type statusCache struct {
 	mu    sync.Mutex
-	seen  glimpse
+	seen  seenStatus
 	since time.Time     // when the look began that is under way
 	done  chan struct{} // closed when it ends; nil: none is
 }
 
-// glimpse is the result of a look.
-type glimpse struct {
+// seenStatus is the result of a look.
+type seenStatus struct {
 	head   lease.Head
 	judged lease.Judgement
 	status gate.Status
@@ -67,7 +67,7 @@ type glimpse struct {
 }
 
 // begin begins a look, unless one is under way. The channel is closed when it has ended. fresh: it began now.
-func (g *glance) begin(look func() glimpse) (done <-chan struct{}, fresh bool) {
+func (g *statusCache) begin(look func() seenStatus) (done <-chan struct{}, fresh bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.done != nil {
@@ -86,7 +86,7 @@ func (g *glance) begin(look func() glimpse) (done <-chan struct{}, fresh bool) {
 }
 
 // last is the latest result, and since when there has been no answer; zero if there has.
-func (g *glance) last() (seen glimpse, silent time.Time) {
+func (g *statusCache) last() (seen seenStatus, silent time.Time) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.done != nil {
@@ -95,14 +95,14 @@ func (g *glance) last() (seen glimpse, silent time.Time) {
 	return g.seen, silent
 }
 
-// glanceAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
+// lookAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
 // looked at once more: what the caller has just done must show. late are those whose look has not ended.
-func (d *mount) glanceAll(all []*worktree) (late map[*worktree]bool) {
-	look := func(w *worktree) func() glimpse {
-		return func() glimpse {
+func (d *mount) lookAll(all []*worktree) (late map[*worktree]bool) {
+	look := func(w *worktree) func() seenStatus {
+		return func() seenStatus {
 			head, j := w.keeper.Observe()
 			st := w.guard.StatusBy(head, j)
-			return glimpse{head, j, st, d.isOver(st), time.Now()}
+			return seenStatus{head, j, st, d.isOver(st), time.Now()}
 		}
 	}
 	t := time.NewTimer(storePatience)
@@ -110,7 +110,7 @@ func (d *mount) glanceAll(all []*worktree) (late map[*worktree]bool) {
 	begun := make(map[*worktree]<-chan struct{}, len(all))
 	old := map[*worktree]bool{}
 	for _, w := range all {
-		done, fresh := w.glance.begin(look(w))
+		done, fresh := w.cache.begin(look(w))
 		begun[w], old[w] = done, !fresh
 	}
 	for again := range 2 {
@@ -124,7 +124,7 @@ func (d *mount) glanceAll(all []*worktree) (late map[*worktree]bool) {
 				return lateOf(begun) // what was last seen must do
 			}
 			if again == 0 && old[w] {
-				begun[w], _ = w.glance.begin(look(w))
+				begun[w], _ = w.cache.begin(look(w))
 			}
 		}
 	}
@@ -143,10 +143,10 @@ func lateOf(begun map[*worktree]<-chan struct{}) map[*worktree]bool {
 	return late
 }
 
-// glimpsed is the status by the last look. If the caller's own one is late, the detail says so, and what only the record tells is old.
+// cachedStatus is the status by the last look. If the caller's own one is late, the detail says so, and what only the record tells is old.
 // A look that is under way is no silence: another caller may have begun it just now.
-func (w *worktree) glimpsed(late bool) (st gate.Status, over bool) {
-	seen, silent := w.glance.last()
+func (w *worktree) cachedStatus(late bool) (st gate.Status, over bool) {
+	seen, silent := w.cache.last()
 	if !late || silent.IsZero() {
 		return seen.status, seen.over
 	}
@@ -158,8 +158,8 @@ func (d *mount) observed(w *worktree) (lease.Head, lease.Judgement) {
 	if !d.far {
 		return w.keeper.Observe()
 	}
-	late := d.glanceAll([]*worktree{w})
-	seen, silent := w.glance.last()
+	late := d.lookAll([]*worktree{w})
+	seen, silent := w.cache.last()
 	if !late[w] || silent.IsZero() {
 		return seen.head, seen.judged
 	}
@@ -167,7 +167,7 @@ func (d *mount) observed(w *worktree) (lease.Head, lease.Judgement) {
 }
 
 // judgedSilent judges what was last seen by the clock of now.
-func (w *worktree) judgedSilent(seen glimpse, silent time.Time) lease.Judgement {
+func (w *worktree) judgedSilent(seen seenStatus, silent time.Time) lease.Judgement {
 	j := lease.Judgement{State: lease.Unreadable}
 	if !seen.at.IsZero() {
 		j = lease.Judge(lease.SystemClock().Wall(), seen.head, w.guard.Policy())
@@ -180,7 +180,7 @@ func (w *worktree) judgedSilent(seen glimpse, silent time.Time) lease.Judgement 
 }
 
 // whileSilent is what is known of a worktree since its records have not answered.
-func (w *worktree) whileSilent(seen glimpse, silent time.Time) gate.Status {
+func (w *worktree) whileSilent(seen seenStatus, silent time.Time) gate.Status {
 	j := w.judgedSilent(seen, silent)
 	st := w.guard.StatusBy(seen.head, j)
 	st.SilentMS = max(time.Since(silent).Milliseconds(), 1)

@@ -11,20 +11,20 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// kept are the leases that jvsfs exec keeps for its command, by the connections on which it
+// execLeases are the leases that jvsfs exec keeps for its command, by the connections on which it
 // waits for their loss. Safe for concurrent use.
-type kept struct {
+type execLeases struct {
 	mu sync.Mutex
 	by map[lease.Token]int // by the first token of their holder: it may go on under later ones
 }
 
 // begin counts a connection until the function is called.
-func (k *kept) begin(t lease.Token) (end func()) {
+func (k *execLeases) begin(t lease.Token) (end func()) {
 	k.count(t, 1)
 	return func() { k.count(t, -1) }
 }
 
-func (k *kept) count(t lease.Token, by int) {
+func (k *execLeases) count(t lease.Token, by int) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.by == nil {
@@ -35,7 +35,7 @@ func (k *kept) count(t lease.Token, by int) {
 	}
 }
 
-func (k *kept) has(t lease.Token) bool {
+func (k *execLeases) has(t lease.Token) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.by[t] > 0
@@ -44,7 +44,7 @@ func (k *kept) has(t lease.Token) bool {
 // insideExec is the answer to an acquire by what jvsfs exec keeps the lease for: it has it.
 func (d *leaseOps) insideExec(w *worktree, s *control.Session, req lockop.Take, who control.Subject) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
-	if !held || req.Robs || !w.kept.has(grant.Since) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.ID) {
+	if !held || req.Robs || !w.execLeases.has(grant.Since) || req.Scope != "" && req.Scope != grant.Holder.Scope || !gate.Below(grant.Holder, who.ID) {
 		return api.Response{}, false, nil
 	}
 	resp, err := d.leased(w, s, grant)
@@ -56,7 +56,7 @@ func (d *leaseOps) insideExec(w *worktree, s *control.Session, req lockop.Take, 
 // that does not name the holder: it is not its to end.
 func (d *leaseOps) releaseInsideExec(w *worktree, s *control.Session, req api.Release) (api.Response, bool, error) {
 	grant, held := w.keeper.Held()
-	if !held || req.Explicit || req.Token != 0 || !w.kept.has(grant.Since) {
+	if !held || req.Explicit || req.Token != 0 || !w.execLeases.has(grant.Since) {
 		return api.Response{}, false, nil
 	}
 	if id, ok := s.Peer.Identify(d.resolver); !ok || !gate.Below(grant.Holder, id) {
