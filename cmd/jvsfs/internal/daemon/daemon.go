@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
@@ -30,48 +29,12 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
-	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
-
-// fileSystem is the part of fusefs.Server that the daemon needs.
-type fileSystem interface {
-	SourceFD() int
-	ShareBorder(dirfd int) error // where mounts agree about exempt paths
-	Where(rel string) gate.Where
-	Seal(path string) error // a lock directory below the source is nobody's to write
-	Prepare() error
-	Attach() error
-	AttachBeneath(top int) error
-	AttachOver(top int) error
-	Attached() bool
-	Discard()
-	Wait()
-	Device() (major, minor uint32)
-	Unmount() error
-	Abort() error
-	OpenAbort() (*os.File, error)
-	Abandon()   // where a user cannot abort
-	LeaveTree() // others may rename roots; after Wait
-	ShutRules(ctx context.Context) error
-	OpenRules()
-	LeaveRules()
-	Close() error
-	WorktreeOf(rel string) (lease.WorktreeID, bool)
-	RootOf(id lease.WorktreeID) string
-	Wrote(node int, name string) string
-	Shared(rel string) bool
-	RuleAt(rel string) *layout.Rule
-	Ready(rel string) bool
-	Sync() error // what was acknowledged has reached the store
-	Stats() fusefs.Stats
-	Timings() []fusefs.Timing
-}
 
 // Daemon serves one mount. It has the life cycle, from the first descriptor to the end. Its parts (parts.go) do
 // the rest, each with fields of its own.
@@ -404,38 +367,6 @@ func (d *Daemon) Discard() error { return d.close() }
 
 // Device is the number of the mount, once it was made.
 func (d *Daemon) Device() api.Device { return d.device() }
-
-func (d *mount) device() api.Device {
-	major, minor := d.fs.Device()
-	return api.Device{Major: major, Minor: minor}
-}
-
-// findMount is the number of the mount that was made just now.
-func (d *mount) findMount() int64 {
-	mounts, err := host.ReadMounts()
-	if err != nil {
-		return 0
-	}
-	for _, m := range mounts.JVSFS() {
-		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.paths.Mountpoint() {
-			return int64(m.ID) // the first one, in case somebody has bound it to itself already
-		}
-	}
-	return 0
-}
-
-// flush makes all writes durable: syncfs of the backing file system. FUSE tells a store's client nothing of a syncfs, so what may be there
-// only is synced file by file.
-func (d *mount) flush() error {
-	if err := d.fs.Sync(); err != nil {
-		return fmt.Errorf("flush %s: %w", d.place.Root, err)
-	}
-	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("flush %s: %w", d.place.Root, err)
-	}
-	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
-}
 
 // close releases the leases and frees everything. It may be called for a daemon that was opened only in part.
 func (d *Daemon) close() error {
