@@ -13,6 +13,7 @@ import (
 // to the next one.
 type Change int
 
+// What a request changes.
 const (
 	ChangesNothing Change = iota
 	ChangesLeases         // and is soon over: a replacement waits for its end

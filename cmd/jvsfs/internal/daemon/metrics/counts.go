@@ -35,6 +35,7 @@ type requestKind struct {
 // turned is why a connection to the control socket was turned away before its request was served.
 type turned int
 
+// Why a connection was turned away.
 const (
 	TurnedLimit   turned = iota // too many at a time
 	TurnedInvalid               // not a request
