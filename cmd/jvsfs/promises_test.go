@@ -5,6 +5,7 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -20,7 +21,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/cli/exec"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/exporter"
 )
 
@@ -56,8 +57,8 @@ var promisedAt = map[string]string{
 var unpromised = []string{
 	"api.Where", "api.Process", "api.Taking", "api.Holding", "api.Successor", "api.Doctor", "api.Unmount", "api.Enforce", "api.Refusals", "api.Acquire", "api.Steal", "api.Handover", "api.Quiesce", "api.Window",
 	"api.BreakRule", "api.OpenRule", "api.CloseRule", "tenure.File", "tenure.Kept", "tenure.KeptTenure", "tenure.KeptRest", "host.loanText",
-	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "child.GoAhead", "agents.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "daemon.readiness",
-	"host.MountState", "host.ProcessState", "host.entry", "daemon.journalFile", "daemon.revokedHolder", "place.chosen", "place.treeFile", "place.treeID", "audit.Anchor",
+	"api.Unmounted", "api.Left", "api.MetricsText", "api.Response", "api.Leased", "api.Kept", "child.GoAhead", "agents.hookEvent", "api.RefusalAnswer", "api.Events", "api.EventsAnswer", "background.readiness",
+	"host.MountState", "host.ProcessState", "host.entry", "journal.File", "journal.RevokedHolder", "place.chosen", "place.treeFile", "place.treeID", "audit.Anchor",
 }
 
 // page is the text of a page of the manual.
@@ -76,16 +77,20 @@ func row(t *testing.T, page, words string) string {
 	return rows[0]
 }
 
-// rooms are the packages below cmd/jvsfs/internal, those of the command line among them.
+// rooms are the packages below cmd/jvsfs/internal, at any depth.
 func rooms(t *testing.T) (dirs []string) {
 	t.Helper()
-	names, err := filepath.Glob("internal/*")
-	require.NoError(t, err)
-	require.NotEmpty(t, names)
-	for _, name := range names {
-		dirs = append(dirs, path.Join("cmd/jvsfs", filepath.ToSlash(name)))
-	}
-	return append(dirs, families(t)...)
+	require.NoError(t, filepath.WalkDir("internal", func(name string, d fs.DirEntry, err error) error {
+		if err != nil || !d.IsDir() || d.Name() == "testdata" {
+			return err
+		}
+		if found, _ := filepath.Glob(filepath.Join(name, "*.go")); len(found) > 0 { // fails only for a bad pattern
+			dirs = append(dirs, path.Join("cmd/jvsfs", filepath.ToSlash(name)))
+		}
+		return nil
+	}))
+	require.NotEmpty(t, dirs)
+	return dirs
 }
 
 // families are the packages of the command line but for its root.
@@ -206,7 +211,7 @@ func TestPrintedJSONHasAType(t *testing.T) {
 // Every metric stands in the manual, with its labels beside it.
 func TestManualPromisesTheMetrics(t *testing.T) {
 	text := page(t, "jvsfs-operations.7")
-	for _, d := range append(slices.Clone(daemon.AllMetrics), exporter.AllMetrics...) {
+	for _, d := range append(slices.Clone(metrics.All), exporter.AllMetrics...) {
 		rows := regexp.MustCompile("(?m)^\\| .*`"+d.Name+"`.*$").FindAllString(text, -1)
 		require.Len(t, rows, 1, d.Name)
 		for _, label := range d.Labels {
