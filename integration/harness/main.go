@@ -1,6 +1,7 @@
 package harness
 
 import (
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -40,7 +41,7 @@ func runTests(m *testing.M) int {
 	Scratch, err = os.MkdirTemp(diskDir(), "jvsfs-it-")
 	if err == nil {
 		// Actors under other uids must be able to walk in.
-		err = os.Chmod(Scratch, 0o755)
+		err = errors.Join(os.Chmod(Scratch, 0o755), makeBin())
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "integration: no scratch directory:", err)
