@@ -73,7 +73,7 @@ func (f *rawFS) room(h *fuse.InHeader) bool {
 	b, who := f.budget, f.quotas.by(h.Uid)
 	var end time.Time
 	for ; ; time.Sleep(time.Millisecond) {
-		used := f.nodes.count.Load() + f.handles.fds.Load() + f.locks.Count()
+		used := f.nodes.count.Load() + f.handles.fds.Load() + f.locks.Count.Load()
 		if used < b.open && who.all() < b.user {
 			return true
 		}

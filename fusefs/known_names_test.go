@@ -80,7 +80,7 @@ func TestKnowledgeOfANewDirectoryEndsWithTheLeaseAndWithChangesPastTheMount(t *t
 		"it has no watch": func(m *testMount, n *node) {
 			m.fs.watcher.mu.Lock()
 			defer m.fs.watcher.mu.Unlock()
-			watch, _ := m.fs.watcher.nodes.By(n)
+			watch := m.fs.watcher.nodes.By[n]
 			m.fs.watcher.nodes.Delete(watch)
 		},
 		"too many names": func(_ *testMount, n *node) {

@@ -92,7 +92,7 @@ func (k *knownPlaces) heard(e inotify.Event) (calm bool) {
 func (k *knownPlaces) unwatched(watch int32) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	n, known := k.watched.Of(watch)
+	n, known := k.watched.Of[watch]
 	if known {
 		n.placeWatched.Store(false)
 		k.watched.Delete(watch)
@@ -201,7 +201,7 @@ func (k *knownPlaces) forget(n *node) {
 
 // drop ends a watch. The caller has the lock.
 func (k *knownPlaces) drop(n *node) {
-	watch, known := k.watched.By(n)
+	watch, known := k.watched.By[n]
 	if !known {
 		return
 	}

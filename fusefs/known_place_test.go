@@ -202,7 +202,7 @@ func TestLostInotifyEventsForgetAllPlaces(t *testing.T) {
 	p := newPlaced(t, "a")
 	a := p.node("a")
 	p.is(a, "a")
-	its, _ := p.f.places.watched.By(a)
+	its, _ := p.f.places.watched.By[a]
 	for _, event := range []struct {
 		watch int32
 		mask  uint32

@@ -113,7 +113,9 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	f.stats.count(gate.OpRelease)
 	if h := f.handles.get(in.Fh); h != nil {
-		f.flocks.endWith(h, f.locks)
+		if f.flocks.some.Load() {
+			f.flocks.endWith(h, f.locks)
+		}
 		f.locks.Released(h.id)
 		f.closeOrDefer(h)
 	}

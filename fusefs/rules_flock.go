@@ -5,6 +5,7 @@ import (
 	"errors"
 	"path"
 	"sync"
+	"sync/atomic"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
@@ -21,7 +22,10 @@ import (
 // the lock is granted, and what that has started.
 
 // flockTenures are the tenures of owners of a flock whose file a rule tells of, by the file's number. The zero value is ready.
-type flockTenures struct{ of sync.Map } // *flockTenure
+type flockTenures struct {
+	some atomic.Bool // there was one
+	of   sync.Map    // *flockTenure
+}
 
 type flockTenure struct {
 	lock   *tenure.Lock
@@ -31,6 +35,7 @@ type flockTenure struct {
 
 // begin notes a tenure. It ends the use of the lock of the one before.
 func (t *flockTenures) begin(o flock.Owner, l *tenure.Lock, number uint64) {
+	t.some.Store(true)
 	if old, was := t.of.Swap(o.File, &flockTenure{l, o.Number, number}); was {
 		old.(*flockTenure).lock.Done()
 	}

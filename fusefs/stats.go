@@ -62,7 +62,7 @@ func (s *Server) Stats() Stats {
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
 		Kernel: s.Features(), Transport: s.transport.State(), LinkWalks: f.hardlinks.walks.Load(), LinkWalkEntries: f.hardlinks.looked.Load(),
 	}
-	st.FileLocks, st.Waiting = f.locks.Count(), f.opts.Enforcement.Waiting()
+	st.FileLocks, st.Waiting = f.locks.Count.Load(), f.opts.Enforcement.Waiting()
 	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks
 	st.Users, st.UserShare = f.quotas.top(), f.budget.user
 	var m runtime.MemStats

@@ -63,7 +63,7 @@ func (w *watcher) forget(n *node) {
 
 // drop ends the watch of a node. The caller has the lock.
 func (w *watcher) drop(n *node) {
-	watch, known := w.nodes.By(n)
+	watch, known := w.nodes.By[n]
 	if !known {
 		return
 	}
@@ -125,7 +125,7 @@ func (w *watcher) event(f *rawFS, e inotify.Event) (own bool) {
 func (w *watcher) about(f *rawFS, e inotify.Event) *node {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n, known := w.nodes.Of(e.Watch)
+	n, known := w.nodes.Of[e.Watch]
 	switch {
 	case !known:
 		return nil

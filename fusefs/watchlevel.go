@@ -47,7 +47,7 @@ func (w *watcher) add(f *rawFS, n *node) {
 	if f.nodes.get(n.id) != n { // the kernel has forgotten it, its descriptor is closed
 		return
 	}
-	_, had := w.nodes.By(n)
+	_, had := w.nodes.By[n]
 	if !had && w.count.Load() >= watchesMax {
 		return
 	}
@@ -71,7 +71,7 @@ func (w *watcher) has(n *node) bool {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, is := w.nodes.By(n)
+	_, is := w.nodes.By[n]
 	return is
 }
 

@@ -15,7 +15,7 @@ import (
 type Table struct {
 	proc  int          // O_PATH of /proc/self/fd
 	max   int64        // descriptors
-	count atomic.Int64 // of them in use
+	Count atomic.Int64 // of them in use; to read
 	stop  chan struct{}
 
 	mu      sync.Mutex
@@ -24,8 +24,9 @@ type Table struct {
 	waiting map[uint64]map[*waiter]struct{} // by owner; only fcntl's
 	waits   int
 	// They are written under mu, and read without it by all who close a file: mu is held across calls to the store.
-	files sync.Map // by number: *file
-	opens sync.Map // by number: *openFile
+	files sync.Map     // by number: *file
+	opens sync.Map     // by number: *openFile
+	used  atomic.Int64 // how many opens there are; 0: nobody has a lock
 }
 
 // file is a file that has an owner of locks, or somebody who waits for one. Guarded by the table's mutex.
@@ -71,9 +72,6 @@ type Open struct {
 	Silent bool // it may be closed without a word (Flushed) before Released
 }
 
-// Count is how many descriptors the locks use.
-func (t *Table) Count() int64 { return t.count.Load() }
-
 // try makes one attempt. EAGAIN says that another lock is in the way; then w (if not nil) is told when a lock of this daemon is released.
 func (t *Table) try(r *Request, w *waiter) error {
 	t.mu.Lock()
@@ -94,7 +92,7 @@ func (t *Table) try(r *Request, w *waiter) error {
 	}
 	if errors.Is(err, unix.EAGAIN) && w != nil {
 		err = t.wait(w)
-	} else if len(o.spans) == 0 && t.count.Load() > idleMax {
+	} else if len(o.spans) == 0 && t.Count.Load() > idleMax {
 		t.drop(o)
 	}
 	return err
@@ -130,7 +128,7 @@ func (t *Table) newOwner(r *Request) (*owner, error) {
 	if u == nil {
 		u = &user{uid: r.UID}
 	}
-	if t.count.Load() >= t.max || int64(u.descriptors) >= t.max/2 && r.UID != 0 {
+	if t.Count.Load() >= t.max || int64(u.descriptors) >= t.max/2 && r.UID != 0 {
 		return nil, unix.ENOLCK
 	}
 	fd, err := t.openAgain(r.Open.Inode, r.Open.Write)
@@ -143,7 +141,7 @@ func (t *Table) newOwner(r *Request) (*owner, error) {
 	o := &owner{Owner: r.Owner, fd: fd, write: r.Open.Write, user: u, via: make(map[uint64]spans)}
 	t.users[r.UID] = u
 	u.descriptors++
-	t.count.Add(1)
+	t.Count.Add(1)
 	t.owners[r.Owner] = o
 	t.file(r.File).owners[o] = struct{}{}
 	return o, nil
@@ -194,6 +192,7 @@ func (t *Table) through(o *owner, via *Open) {
 	if h == nil {
 		h = &openFile{owners: make(map[*owner]struct{}), silent: via.Silent}
 		t.opens.Store(via.Number, h)
+		t.used.Add(1)
 	}
 	h.owners[o] = struct{}{}
 }
@@ -221,7 +220,7 @@ func (t *Table) drop(o *owner) {
 		}
 	}
 	delete(t.known(o.File).owners, o)
-	t.count.Add(-1)
+	t.Count.Add(-1)
 	o.user.descriptors--
 	o.user.spans -= len(o.spans)
 	if o.user.descriptors == 0 {
@@ -235,6 +234,9 @@ func (t *Table) drop(o *owner) {
 // Flushed says that a process has closed a descriptor of an open file. Then the process, of this number, has no fcntl
 // lock on the file any more, through any descriptor.
 func (t *Table) Flushed(open, file, number uint64) {
+	if t.used.Load() == 0 {
+		return
+	}
 	if h := t.open(open); h != nil {
 		h.flushed.Store(true)
 	}
@@ -252,6 +254,9 @@ func (t *Table) Flushed(open, file, number uint64) {
 // description locks, and POSIX locks whose owner's close was not told (Flushed). Locks of the same number through another open file stay:
 // the number may have been reused (owner.reused).
 func (t *Table) Released(open uint64) {
+	if t.used.Load() == 0 {
+		return
+	}
 	h := t.open(open)
 	if h == nil {
 		return
@@ -259,6 +264,7 @@ func (t *Table) Released(open uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.opens.Delete(open)
+	t.used.Add(-1)
 	for o := range h.owners {
 		if len(o.via) == 1 || o.leave(open) != nil {
 			t.drop(o)

@@ -34,7 +34,7 @@ func newBench(t *testing.T) *bench {
 	b.inode, b.Table = fd, New(96, proc)
 	t.Cleanup(func() {
 		b.Close()
-		require.Zero(t, b.Count())
+		require.Zero(t, b.Count.Load())
 		require.Empty(t, b.users)
 		require.Nil(t, b.known(benchFile), "what is not locked is forgotten")
 		_ = unix.Close(fd)
@@ -78,7 +78,7 @@ func TestLocksAreBounded(t *testing.T) {
 	b.Flushed(0, benchFile, 0)
 	require.NoError(t, b.lock(h, 10000, 7, read))
 	b.Released(h.Number)
-	require.Zero(t, b.Count())
+	require.Zero(t, b.Count.Load())
 	require.True(t, b.native(Span{0, WholeFile, unix.F_WRLCK}))
 
 	require.NoError(t, b.lock(h, 1, 7, read))
@@ -121,7 +121,7 @@ func TestOwnersOfLocksThatEndLeaveNothing(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	require.Zero(t, b.Count())
+	require.Zero(t, b.Count.Load())
 	require.True(t, b.native(Span{0, WholeFile, unix.F_WRLCK}))
 }
 

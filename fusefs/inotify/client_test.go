@@ -72,12 +72,12 @@ func TestAWatchIsOfOneAndOneHasOneWatch(t *testing.T) {
 	w := NewWatches[string]()
 	w.Put(1, "a")
 	w.Put(1, "b") // the kernel has given the number again
-	_, known := w.By("a")
+	_, known := w.By["a"]
 	require.False(t, known)
 	w.Put(2, "b")
-	_, known = w.Of(1)
+	_, known = w.Of[1]
 	require.False(t, known)
-	n, known := w.Of(2)
+	n, known := w.Of[2]
 	require.True(t, known)
 	require.Equal(t, "b", n)
 	require.Equal(t, 1, w.Len())

@@ -2,8 +2,8 @@ package inotify
 
 // Watches says which watch is of what. It is guarded by its owner.
 type Watches[N comparable] struct {
-	of map[int32]N
-	by map[N]int32
+	Of map[int32]N // what a watch is of; to read
+	By map[N]int32 // the watch of something; to read
 }
 
 // NewWatches makes one that is empty.
@@ -14,36 +14,24 @@ func NewWatches[N comparable]() Watches[N] {
 // Put notes what a watch is of.
 func (w Watches[N]) Put(watch int32, n N) {
 	w.Delete(watch)
-	delete(w.of, w.by[n]) // it has one
-	w.of[watch], w.by[n] = n, watch
-}
-
-// Of is what a watch is of.
-func (w Watches[N]) Of(watch int32) (n N, known bool) {
-	n, known = w.of[watch]
-	return n, known
-}
-
-// By is the watch of something.
-func (w Watches[N]) By(n N) (watch int32, known bool) {
-	watch, known = w.by[n]
-	return watch, known
+	delete(w.Of, w.By[n]) // it has one
+	w.Of[watch], w.By[n] = n, watch
 }
 
 // Delete forgets a watch.
 func (w Watches[N]) Delete(watch int32) {
-	if n, known := w.of[watch]; known {
-		delete(w.of, watch)
-		delete(w.by, n)
+	if n, known := w.Of[watch]; known {
+		delete(w.Of, watch)
+		delete(w.By, n)
 	}
 }
 
 // Len is how many there are.
-func (w Watches[N]) Len() int { return len(w.of) }
+func (w Watches[N]) Len() int { return len(w.Of) }
 
 // All calls f for all that is watched.
 func (w Watches[N]) All(f func(N)) {
-	for n := range w.by {
+	for n := range w.By {
 		f(n)
 	}
 }
