@@ -24,11 +24,11 @@ func (cfg *GuardConfig) autoScope() Scope {
 	return cfg.Scope
 }
 
-// acquireFor takes the lease for the writer's session (or for the configured scope). It stops
+// acquire takes the lease for the writer's session (or for the configured scope). It stops
 // waiting when the guard begins to close: a request must not wait for a close that waits for
 // requests.
 //
-// after is the epoch of a holder that has ended, or nil. It has to close first, so acquireFor waits
+// after is the epoch of a holder that has ended, or nil. It has to close first, so acquire waits
 // for that. This is safe: nothing of such a holder is in flight that could wait for this request.
 func (a attempt) acquire(id process.Identity, after *epoch) *Refusal {
 	h, err := a.cfg.Resolver.autoHolder(id, a.cfg.autoScope())

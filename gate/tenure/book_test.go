@@ -482,16 +482,17 @@ func TestTheNextDaemonKnowsATakerWhoseDaemonWasKilled(t *testing.T) {
 	breakable := agency(func(s *lockfile.Spec) { s.Break = lockfile.Break{Gone: true} })
 	g := newGround(t, breakable)
 	one, other := g.program(), g.program()
-	crash := func(path string, made File) {
+	crash := func(path string, inode uint64, age time.Duration) {
 		n := Name{Path: path, Comes: true, Locks: g.book.Rules().At(path).Locks}
 		_, no, _ := g.book.Begin(Change{Op: gate.OpCreate, Caller: one.Caller, Names: []Name{n}})
 		require.Nil(t, no)
-		g.has(path, made)
+		if inode != 0 {
+			g.has(path, File{Inode: inode, Birth: time.Now().Add(-age).UnixNano()}) // made after the beginning, but for an age
+		}
 	}
-	now := time.Now().UnixNano()
-	crash(theLock, File{Inode: 50, Birth: now})
-	crash("repos/b/.lock", File{})
-	crash("repos/c/.lock", File{Inode: 51, Birth: now - int64(time.Minute)})
+	crash(theLock, 50, 0)
+	crash("repos/b/.lock", 0, 0)
+	crash("repos/c/.lock", 51, time.Minute)
 	g.open(breakable)
 
 	other.refused(gate.ReasonLockHeld, other.remove(theLock))

@@ -125,5 +125,6 @@ func TestTheNextWindowWaitsForWhoWaitedForTheOneBefore(t *testing.T) {
 		require.True(t, again && !ok, "it meets a conflict now, and is not sent again")
 		_, _, again = s.Return(me, "a guard")
 		require.False(t, again)
+		require.Zero(t, s.windows.Load(), "each request would take the lock, for ever")
 	})
 }

@@ -40,7 +40,9 @@ func TestTheCapabilitiesOfTheUnitAreEnough(t *testing.T) {
 	}
 	m := harness.PrepareMount(t, harness.MountOptions{OnFree: "deny"})
 	m.Mounted, m.WasMounted = true, true
-	said, err := exec.Command("setpriv", "--no-new-privs", "--bounding-set="+bounds, "--inh-caps=-all",
+	// At the common priority, as systemd starts it, whatever the tests have: a daemon keeps a priority that was chosen for it.
+	common := `renice 0 -p $$ >&2 && exec "$@"`
+	said, err := exec.Command("sh", "-c", common, "sh", "setpriv", "--no-new-privs", "--bounding-set="+bounds, "--inh-caps=-all",
 		m.Bin, "mount", "--on-free", "deny", "--control", m.LockDir, "--log-file", m.LogFile(), m.Source, m.Mountpoint).CombinedOutput()
 	require.NoError(t, err, "%s", said)
 	require.NotContains(t, m.LogTail(), "no guardian")
