@@ -263,8 +263,10 @@ func (t *Table) Released(open uint64) {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.opens.Delete(open)
-	t.used.Add(-1)
+	if _, was := t.opens.LoadAndDelete(open); !was { // said before
+		return
+	}
+	defer t.used.Add(-1) // once the locks are gone: Flushed does not wait for them without it
 	for o := range h.owners {
 		if len(o.via) == 1 || o.leave(open) != nil {
 			t.drop(o)

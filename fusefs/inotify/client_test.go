@@ -3,6 +3,7 @@ package inotify
 import (
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -46,11 +47,11 @@ func TestAnEventNamesItsWatchAndItsFile(t *testing.T) {
 // Who waits for the events so far is let go when all of them were told, although the reader gathers.
 func TestWhoWaitsForTheEventsSoFarKnowsThem(t *testing.T) {
 	c, dir, _ := newTestClient(t)
-	told := map[string]bool{} // the barrier orders the reader's writes before the test's reads
+	var told sync.Map // by name
 	over := make(chan error)
 	go func() {
 		for {
-			if _, err := c.Next(func(e Event) bool { told[e.Name] = true; return true }); err != nil || !c.Gather(time.Hour) {
+			if _, err := c.Next(func(e Event) bool { told.Store(e.Name, true); return true }); err != nil || !c.Gather(time.Hour) {
 				over <- err
 				return
 			}
@@ -59,7 +60,8 @@ func TestWhoWaitsForTheEventsSoFarKnowsThem(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		require.NoError(t, os.Mkdir(filepath.Join(dir, name), 0o700))
 		c.CaughtUp(time.Hour)
-		require.True(t, told[name])
+		_, was := told.Load(name)
+		require.True(t, was, name)
 	}
 	c.Close()
 	if err := <-over; err != nil { // it may have been gathering

@@ -175,7 +175,11 @@ func (c *Client) Next(timeout time.Duration) (api.Response, error) {
 		_ = c.conn.SetReadDeadline(longAgo) // it could be set a moment ago
 	}
 	line, err := api.ReadLine(c.in, api.MaxResponse)
-	if err != nil {
+	switch {
+	case err == nil:
+	case c.interrupted.Load(): // nobody asks why it was silent
+		return api.Response{}, err
+	default:
 		return api.Response{}, c.Silence(err)
 	}
 	var resp api.Response

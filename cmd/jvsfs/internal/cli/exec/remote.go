@@ -60,7 +60,7 @@ func (h *remoteHolding) acquire(ctx context.Context) error {
 		timeout = 0
 	}
 	resp, err := c.Result(timeout, h.note)
-	if ctx.Err() != nil {
+	if !stop() { // interrupted, and so nothing more can be read from it
 		err = ctx.Err()
 	}
 	if err != nil {

@@ -31,7 +31,7 @@ type Session struct {
 	Op    *Operation
 	Req   api.Body
 	Pidfd *os.File // the process that the request names, nil if none came
-	// unheard undoes what was done, if the client has gone before its answer. nil if nothing is undone then.
+	// Undelivered undoes what was done, if the client has gone before its answer. nil if nothing is undone then.
 	Undelivered func()
 
 	conn *net.UnixConn
