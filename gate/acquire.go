@@ -44,7 +44,7 @@ func (a attempt) acquire(id process.Identity, after *epoch) *Refusal {
 	a.mu.Unlock()
 	ctx, cancel := context.WithTimeout(turn, acquireWait)
 	defer cancel()
-	end, ok := a.cfg.Enforcement.Begin(a.waiter(), cancel)
+	end, ok := a.cfg.Enforcement.limit.Begin(a.waiter(), cancel)
 	if !ok {
 		return a.refusal(a.Op, reasonClosing, nil)
 	}

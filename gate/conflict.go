@@ -105,7 +105,7 @@ func (w *queued) enter(r Request) (Pass, *Refusal) {
 // wait, or the caller is being killed.
 func (w *queued) await(r Request, opened <-chan struct{}) bool {
 	left := time.Until(w.until)
-	return left > 0 && w.guard.cfg.Enforcement.Until(r.waiter(), left, opened, w.ticket.Stand, w.changed) == wait.Done
+	return left > 0 && w.guard.cfg.Enforcement.limit.Until(r.waiter(), left, opened, w.ticket.Stand, w.changed) == wait.Done
 }
 
 // changed returns a channel that is closed when the open epoch is over. Without an epoch it is closed after a pause.

@@ -23,8 +23,8 @@ type Enforcement struct {
 	before []func(context.Context) error
 	after  []func(context.Context) error
 
-	wait.Limit // of the mutations that wait
-	retries    wait.Retries[*queued]
+	limit   wait.Limit // of the mutations that wait
+	retries wait.Retries[*queued]
 
 	frozen  atomic.Pointer[Freeze]
 	windows atomic.Int64 // how many worktrees are quiesced
@@ -55,6 +55,12 @@ func newModeEpoch(mode Enforce) *modeEpoch {
 		outside:  newEpoch(observedEpoch, lease.Holder{}, never, 0),
 	}
 }
+
+// OnWait sets a hook, as wait.Limit.OnWait says.
+func (s *Enforcement) OnWait(hook func() (end func())) { s.limit.OnWait(hook) }
+
+// Waiting returns how many mutations wait.
+func (s *Enforcement) Waiting() int64 { return s.limit.Waiting() }
 
 // Mode returns the current mode.
 func (s *Enforcement) Mode() Enforce { return s.now.Load().mode }

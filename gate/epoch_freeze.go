@@ -47,7 +47,7 @@ func (s *stop) left() time.Duration {
 // await waits for the end of a freeze. It gives up when the freeze has lapsed, too many wait, or
 // the caller is being killed. It reports whether the freeze has ended.
 func (s *stop) await(of *Enforcement, r Request) bool {
-	of.Until(r.waiter(), s.left(), nil, wait.On(s.decided))
+	of.limit.Until(r.waiter(), s.left(), nil, wait.On(s.decided))
 	return wait.Happened(s.decided) // also if both have happened
 }
 

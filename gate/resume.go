@@ -158,7 +158,7 @@ func (a attempt) waitForResume(e *epoch) bool {
 		return false
 	}
 	a.keeper.Look()
-	out := a.cfg.Enforcement.Poll(a.waiter(), resumeWait, func() bool {
+	out := a.cfg.Enforcement.limit.Poll(a.waiter(), resumeWait, func() bool {
 		if !a.mayResume(e) {
 			return true
 		}

@@ -27,7 +27,7 @@ const (
 // killed: at most once, and not after end. If too many wait already, the mutation keeps its reader,
 // and so the number of waiting mutations is bounded.
 func (s *Enforcement) Away(r Request, off func()) (end func()) {
-	if end, ok := s.Begin(r.waiter(), off); ok {
+	if end, ok := s.limit.Begin(r.waiter(), off); ok {
 		return end
 	}
 	return func() {}
@@ -52,7 +52,7 @@ func (a attempt) waitForClose() bool {
 	if !givenBack(kind) && kind != lease.LossHandedOver && kind != lease.LossResumed {
 		return false
 	}
-	return a.cfg.Enforcement.Until(a.waiter(), closeWait, nil, wait.On(over)) == wait.Done
+	return a.cfg.Enforcement.limit.Until(a.waiter(), closeWait, nil, wait.On(over)) == wait.Done
 }
 
 // waitForEnd makes the keeper look at a holder that has ended. It waits until its epoch is over,
@@ -62,7 +62,7 @@ func (a attempt) waitForEnd(e *epoch) {
 		return
 	}
 	a.keeper.Look()
-	if a.cfg.Enforcement.Until(a.waiter(), releaseWait, nil, wait.On(e.gone)) == wait.Elapsed {
+	if a.cfg.Enforcement.limit.Until(a.waiter(), releaseWait, nil, wait.On(e.gone)) == wait.Elapsed {
 		a.waitedInVain(e.id.Token())
 	}
 }
@@ -75,7 +75,7 @@ func (a attempt) waitForRelease() bool {
 	if !a.isReleasing(head, j) {
 		return j.State == lease.Free // meanwhile
 	}
-	out := a.cfg.Enforcement.Poll(a.waiter(), releaseWait, func() bool {
+	out := a.cfg.Enforcement.limit.Poll(a.waiter(), releaseWait, func() bool {
 		now, j := a.keeper.Observe()
 		return now.Token != head.Token || j.State == lease.Free
 	})

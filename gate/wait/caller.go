@@ -8,8 +8,8 @@ type Caller struct {
 	Signal <-chan struct{} // closed when it has got a signal; nil: unknown
 }
 
-// watch calls killed when the caller is being killed: that it has got another signal ends no wait. The returned function stops that and waits until
-// it has stopped.
+// watch calls killed when the caller is being killed. Another signal ends no wait. The returned function stops the watch, and returns when
+// that has ended.
 func (c Caller) watch(killed func()) (end func()) {
 	if c.Signal == nil {
 		return func() {}
