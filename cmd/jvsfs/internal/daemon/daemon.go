@@ -92,7 +92,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.events = events.New(m.paths, processText(host.ThisProcess()), d.registry.ended)
 	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
-	d.counts, d.suppressed = metrics.NewCounts(len(d.operations())), out.Suppressed
+	d.counts, d.suppressed = metrics.NewCounts(), out.Suppressed
 	d.trail = refusals.New(m.resolver, refusals.Places{
 		Audit: d.appendAudit, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)

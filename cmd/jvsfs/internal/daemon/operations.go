@@ -27,7 +27,7 @@ func onWorktree[R located](d *Daemon, what control.Change, who lockop.Who, handl
 }
 
 // operations is the control protocol: the request (its type has the name and the validation), what it changes,
-// who may send it, whether it is about a worktree, and the handler. The parts are asked for at the request: some are made after the table.
+// who may send it, whether it is about a worktree, and the handler.
 func (d *Daemon) operations() control.Table {
 	return control.TableOf(slices.Concat(d.ofMount(), d.ofLocks(), d.ofWorktrees())...)
 }
@@ -72,21 +72,15 @@ func (d *Daemon) ofMount() []control.Operation {
 		control.On(control.ChangesLeases, lockop.Mounter, func(_ context.Context, _ *control.Session, _ api.Leave) (api.Response, error) {
 			return d.runs.answerLeave()
 		}),
-		control.On(control.ChangesLeases, lockop.Mounter, func(ctx context.Context, s *control.Session, r api.Enforce) (api.Response, error) {
-			return d.modes.answerEnforce(ctx, s, r)
-		}),
+		control.On(control.ChangesLeases, lockop.Mounter, d.modes.answerEnforce),
 	}
 }
 
 // ofLocks are the operations on lock files that rules know.
 func (d *Daemon) ofLocks() []control.Operation {
 	return []control.Operation{
-		control.On(control.ChangesLeases, lockop.Mounter, func(ctx context.Context, s *control.Session, r api.BreakRule) (api.Response, error) {
-			return d.ruleLocks.AnswerBreak(ctx, s, r)
-		}),
-		control.On(control.WaitsLong, lockop.Mounter, func(ctx context.Context, s *control.Session, r api.OpenRule) (api.Response, error) {
-			return d.ruleLocks.AnswerOpen(ctx, s, r)
-		}),
+		control.On(control.ChangesLeases, lockop.Mounter, d.ruleLocks.AnswerBreak),
+		control.On(control.WaitsLong, lockop.Mounter, d.ruleLocks.AnswerOpen),
 		control.On(control.ChangesLeases, lockop.HolderOfIt, func(_ context.Context, s *control.Session, r api.CloseRule) (api.Response, error) {
 			return d.ruleLocks.AnswerClose(s, r)
 		}),

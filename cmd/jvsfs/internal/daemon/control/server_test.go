@@ -146,7 +146,7 @@ func TestControlServerServesUsersBesideRoot(t *testing.T) {
 // Who is not heard is counted: a loop that speaks nonsense is to be seen somewhere.
 func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	s, err := listenAt(path, pings, metrics.NewCounts(len(pings)), zap.NewNop(), func(context.Context, *Session) { panic("must not be reached") })
+	s, err := listenAt(path, pings, metrics.NewCounts(), zap.NewNop(), func(context.Context, *Session) { panic("must not be reached") })
 	require.NoError(t, err)
 	s.patience = time.Minute
 	s.users[uint32(os.Getuid())] = maxOfRoot - 2
@@ -171,7 +171,7 @@ func TestControlServerCountsWhomItTurnsAway(t *testing.T) {
 func TestAnEndingDaemonLeavesTheNextOnesSocket(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
 	begin := func() (end func()) {
-		s, err := listenAt(path, pings, metrics.NewCounts(len(pings)), zap.NewNop(), func(context.Context, *Session) {})
+		s, err := listenAt(path, pings, metrics.NewCounts(), zap.NewNop(), func(context.Context, *Session) {})
 		require.NoError(t, err)
 		ctx, cancel := context.WithCancel(context.Background())
 		done := make(chan error, 1)

@@ -26,6 +26,9 @@ type refusedKind struct {
 // mostRefusedKinds bounds the memory. It is enough for all classes and operations of a few worktrees.
 const mostRefusedKinds = 4096
 
+// mostRequestKinds is more than twice as many as the control protocol has operations: each can succeed and fail.
+const mostRequestKinds = 128
+
 // requestKind has the labels of a request of the control socket.
 type requestKind struct {
 	op string // known to the protocol
@@ -44,9 +47,9 @@ const (
 
 var turnedNames = [turnedReasons]string{TurnedLimit: "limit", TurnedInvalid: "invalid"}
 
-// NewCounts has counted nothing yet. operations is how many the control protocol has.
-func NewCounts(operations int) *Counts {
-	return &Counts{refusals: newBoundedCounter[refusedKind](mostRefusedKinds), requests: newBoundedCounter[requestKind](2 * operations)}
+// NewCounts has counted nothing yet.
+func NewCounts() *Counts {
+	return &Counts{refusals: newBoundedCounter[refusedKind](mostRefusedKinds), requests: newBoundedCounter[requestKind](mostRequestKinds)}
 }
 
 // Refused counts a refusal.

@@ -45,7 +45,7 @@ type count struct {
 	pid      int           // of its process, 0 where that cannot be told
 }
 
-// auditQueue collect the refusals, also those that were only observed. The first of a kind is written at once.
+// auditQueue collects the refusals, also those that were only observed. The first of a kind is written at once.
 // Further ones are counted and written once an interval. A loop that is refused a million times costs one line
 // a minute.
 type auditQueue struct {
@@ -64,7 +64,7 @@ const (
 	mostKinds = 4096
 )
 
-// otherRefusals and otherExempt stand for the kinds beyond refusalKinds.
+// otherRefusals and otherExempt stand for the kinds beyond mostKinds.
 var (
 	otherRefusals = kind{op: gate.OpNone, class: "other"}
 	otherExempt   = kind{op: gate.OpNone, rule: "other"}
