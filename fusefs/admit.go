@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
@@ -48,10 +49,9 @@ type permit struct {
 	may      func() bool
 	round    *node // the directory in which the kernel asks again when it repeats the call; nil: it does not repeat it
 	changing *node // its change has begun
-	held     hold  // of the repository that fs serves
-	fs       *rawFS
-	kept     func() // lets go of the snapshots of JVS; nil: not held
-	barrier  func() // leaves it; nil: not inside
+	held     engine.Held
+	by       *engine.Admitted // by the policies of the mount
+	barrier  func()           // leaves it; nil: not inside
 }
 
 // byPlace reports whether only the place admitted the mutation, and no lease.
@@ -70,6 +70,21 @@ func (p *permit) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
 	return r
 }
 
+// enter asks one gate. full is the answer if there is no room for its pass.
+func (p *permit) enter(g *gate.Guard, r gate.Request, of *tenure.Lock, full fuse.Status) (*gate.Refusal, fuse.Status) {
+	if p.n == len(p.of) {
+		return nil, full
+	}
+	p.held.Reach(engine.Gates)
+	pass, no := g.Enter(r)
+	if no != nil {
+		return no, fuse.Status(no.Errno)
+	}
+	p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = g, pass, of
+	p.n++
+	return nil, fuse.OK
+}
+
 // begin says that the mutation is about to change an inode.
 func (p *permit) begin(f *rawFS, n *node) {
 	p.on = n
@@ -81,11 +96,9 @@ func (p *permit) begin(f *rawFS, n *node) {
 
 // end frees what is held besides the guards' passes.
 func (p *permit) end() {
-	if p.kept != nil {
-		p.kept()
-		p.kept = nil
-	}
-	p.letGo()
+	p.held.Release()
+	p.by.Drop()
+	p.by = nil
 	p.dropGuarded()
 	if p.barrier != nil {
 		p.barrier()
@@ -173,19 +186,11 @@ func (f *rawFS) admitRule(p *permit, req gate.Request, r *layout.Rule) fuse.Stat
 		f.opts.Log.Error("no guard for worktree", zap.String("worktree", string(r.Worktree)), zap.Error(err))
 		return f.refused()
 	}
-	if p.n == len(p.of) {
-		return fuse.EXDEV // an inode with links in too many worktrees
+	no, st := p.enter(g, req, nil, fuse.EXDEV) // an inode with links in too many worktrees
+	if no != nil && no.Reason == gate.ReasonEstaleRetry {
+		f.kernel.DropAttr(p.round.id)
 	}
-	pass, no := g.Enter(req)
-	if no != nil {
-		if no.Reason == gate.ReasonEstaleRetry {
-			f.kernel.DropAttr(p.round.id)
-		}
-		return fuse.Status(no.Errno)
-	}
-	p.of[p.n].guard, p.of[p.n].pass = g, pass
-	p.n++
-	return fuse.OK
+	return st
 }
 
 // admitOutside asks where there is no guard. Nobody may change what jvsfs keeps to itself, even if
@@ -246,99 +251,112 @@ func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 // inode may have to be searched for. That happens after the permission was judged and the known
 // rules have admitted the mutation, and while nothing is held.
 func (f *rawFS) admitNodeInside(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (permit, fuse.Status) {
-	for range linkTries {
-		if st := f.admitContent(op, callerID(h), n); st != fuse.OK {
-			return permit{}, st
-		}
-		known := false
-		var rules []*layout.Rule
-		p, st := f.settled(func() (p permit, st fuse.Status) {
-			ruled := f.inodeTargetOf(n)
-			if known, st = f.linksKnown(n); st != fuse.OK {
-				return permit{}, st
-			}
-			over, st := f.admitFixedNode(op, h, n, ruled)
-			if st != fuse.OK {
-				return permit{}, st
-			}
-			rules = f.rulesIf(known, n, make([]*layout.Rule, 0, 4))
-			return f.admitAs(permit{op: op, place: f.exemptPlaceOf(op, n), may: may, signal: signal, at: n, guarded: append(over, f.guardsOfNode(op, ruled)...)}, h, rules)
-		})
-		if st != fuse.OK {
-			return p, st
-		}
-		if known {
-			p.begin(f, n)
-			if p.hold(f, f.holdOfNode(n)); p.held == holdNothing || sameRules(rules, f.rulesIf(known, n, nil)) {
-				st = f.admitSnapshotNode(&p, op, h, n)
-				return p, st
-			}
-			p.abandon()
-			continue
-		}
-		p.abandon()
-		if may != nil && !may() {
-			return permit{}, fuse.EPERM
-		}
-		if st := f.learnLinks(n, gate.Request{Caller: callerID(h), Signal: signal}); st != fuse.OK {
-			return permit{}, st
-		}
+	return f.begin(engine.Mutation{Op: op, Caller: callerID(h), Inode: n}, &nodeChange{f: f, signal: signal, op: op, h: h, n: n, may: may})
+}
+
+// nodeChange is a change of an inode's attributes or content.
+type nodeChange struct {
+	f      *rawFS
+	signal <-chan struct{}
+	op     gate.Op
+	h      *fuse.InHeader
+	n      *node
+	may    func() bool
+
+	knows bool // all names that matter
+	rules []*layout.Rule
+}
+
+func (c *nodeChange) ask() (p permit, st fuse.Status) {
+	f, n := c.f, c.n
+	if st := f.admitContent(c.op, callerID(c.h), n); st != fuse.OK {
+		return permit{}, st
 	}
-	return permit{}, f.refused() // the names change all the time
+	ruled := f.inodeTargetOf(n)
+	if c.knows, st = f.linksKnown(n); st != fuse.OK {
+		return permit{}, st
+	}
+	over, st := f.admitFixedNode(c.op, c.h, n, ruled)
+	if st != fuse.OK {
+		return permit{}, st
+	}
+	c.rules = f.rulesIf(c.knows, n, make([]*layout.Rule, 0, 4))
+	as := permit{op: c.op, place: f.exemptPlaceOf(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.guardsOfNode(c.op, ruled)...)}
+	return f.admitAs(as, c.h, c.rules)
+}
+
+func (c *nodeChange) known() bool { return c.knows }
+
+func (c *nodeChange) learn() fuse.Status {
+	if c.may != nil && !c.may() {
+		return fuse.EPERM
+	}
+	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
+}
+
+func (c *nodeChange) moves() bool { return false }
+func (c *nodeChange) hold() hold  { return c.f.holdOfNode(c.n) }
+
+func (c *nodeChange) still(p *permit) bool {
+	p.begin(c.f, c.n)
+	return !p.held.Has(engine.Repository) || sameRules(c.rules, c.f.rulesIf(c.knows, c.n, nil))
 }
 
 // admitEntry asks whether the caller may change the entry name in dir.
 func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at target) (permit, fuse.Status) {
-	dir, name := at.dir, at.name
-	if st := checkName(name); st != fuse.OK {
+	if st := checkName(at.name); st != fuse.OK {
 		return permit{}, st
 	}
-	for range linkTries {
-		p, judged, st := f.admitEntryAsSeen(signal, op, h, at)
-		if st != fuse.OK {
-			return p, st
-		}
-		if gate.Reserved(name) { // such a name must not come into a directory that is being moved because it had none
-			if p, st = f.takeMoveLock(p); st != fuse.OK {
-				return p, st
-			}
-		}
-		if p.hold(f, f.holdOfEntry(judged.content, dir)); judged.still(func() ([]*layout.Rule, bool) { return f.nameRules(callerID(h), op, dir, name) }) {
-			st = f.admitSnapshotNames(&p, op, h, called{dir, name})
-			return p, st
-		}
-		p.abandon()
-	}
-	return permit{}, f.refused() // what lies there changes all the time
+	m := engine.Mutation{Op: op, Caller: callerID(h), Names: []engine.Name{at.engineName()}}
+	return f.begin(m, &entryChange{f: f, signal: signal, op: op, h: h, at: at})
 }
 
-// admitEntryAsSeen judges by what lies in the repository now.
-func (f *rawFS) admitEntryAsSeen(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, at target) (p permit, by judgement, st fuse.Status) {
-	dir, name := at.dir, at.name
-	p, st = f.settled(func() (permit, fuse.Status) {
-		if f.sealedIn(op, dir, name) {
-			return permit{}, f.refuseRule(op, callerID(h), layout.Sealed)
-		}
-		if r := f.covers(op, dir, name); r != nil {
-			return permit{}, f.refuseRule(op, callerID(h), r)
-		}
-		if op == gate.OpUnlink {
-			if st := f.admitLock(op, callerID(h), dir, name); st != fuse.OK {
-				return permit{}, st
-			}
-		}
-		over, st := f.admitFixedName(op, h, at)
-		if st != fuse.OK {
+// entryChange adds or removes a name.
+type entryChange struct {
+	everyNameKnown
+	f      *rawFS
+	signal <-chan struct{}
+	op     gate.Op
+	h      *fuse.InHeader
+	at     target
+
+	by judgement
+}
+
+// ask judges by what lies in the repository now.
+func (c *entryChange) ask() (permit, fuse.Status) {
+	f, op, h, dir, name := c.f, c.op, c.h, c.at.dir, c.at.name
+	if f.sealedIn(op, dir, name) {
+		return permit{}, f.refuseRule(op, callerID(h), layout.Sealed)
+	}
+	if r := f.covers(op, dir, name); r != nil {
+		return permit{}, f.refuseRule(op, callerID(h), r)
+	}
+	if op == gate.OpUnlink {
+		if st := f.admitLock(op, callerID(h), dir, name); st != fuse.OK {
 			return permit{}, st
 		}
-		by.rules, by.content = f.nameRules(callerID(h), op, dir, name)
-		return f.admitAs(permit{
-			op: op, place: f.exemptPlaceOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: signal, round: roundBy(op, dir),
-			at: dir, name: name, guarded: append(over, f.guardsOfName(op, at)...),
-		}, h, by.rules)
-	})
-	return p, by, st
+	}
+	over, st := f.admitFixedName(op, h, c.at)
+	if st != fuse.OK {
+		return permit{}, st
+	}
+	c.by = c.judge()
+	return f.admitAs(permit{
+		op: op, place: f.exemptPlaceOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
+		at: dir, name: name, guarded: append(over, f.guardsOfName(op, c.at)...),
+	}, h, c.by.rules)
 }
+
+func (c *entryChange) judge() (by judgement) {
+	by.rules, by.content = c.f.nameRules(callerID(c.h), c.op, c.at.dir, c.at.name)
+	return by
+}
+
+// moves: such a name must not come into a directory that is being moved because it had none.
+func (c *entryChange) moves() bool        { return gate.Reserved(c.at.name) }
+func (c *entryChange) hold() hold         { return c.f.holdOfEntry(c.by.content, c.at.dir) }
+func (c *entryChange) still(*permit) bool { return c.by.still(c.judge) }
 
 // roundBy returns the directory in which the kernel repeats a call that was answered with ESTALE, or
 // nil. bind(2) makes a node and is not repeated (unix_bind_bsd).
@@ -347,15 +365,6 @@ func roundBy(op gate.Op, dir *node) *node {
 		return nil
 	}
 	return dir
-}
-
-// takeMoveLock waits for the move lock with a mutation that is admitted.
-func (f *rawFS) takeMoveLock(p permit) (permit, fuse.Status) {
-	if !p.place.take() {
-		p.abandon()
-		return permit{}, fuse.EBUSY
-	}
-	return p, fuse.OK
 }
 
 // checkName keeps a name to one component, whatever a request says.

@@ -4,6 +4,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
@@ -33,11 +34,11 @@ func (f *rawFS) admitHandleInside(as permit, h *fuse.InHeader, on *handle) (perm
 		if st == fuse.OK && !revoked && f.lostBranch(on) {
 			on.revoked.Store(true)
 		}
-		if st != fuse.OK || on.revoked.Load() == revoked {
-			if st == fuse.OK {
-				st = f.admitSnapshotNode(&p, op, h, on.node)
-			}
+		switch {
+		case st != fuse.OK:
 			return p, st
+		case on.revoked.Load() == revoked:
+			return f.askPolicies(p, engine.Mutation{Op: op, Caller: callerID(h), Inode: on.node})
 		}
 		p.abandon()
 	}
@@ -56,21 +57,14 @@ func (f *rawFS) admitClaims(p permit, h *fuse.InHeader, on *handle, revoked bool
 	}
 	movedIn := p.n > 0
 	for _, cl := range on.claims {
-		if p.n == len(p.of) {
-			p.abandon()
-			return permit{}, f.refused()
-		}
 		epoch := cl.claimNow(op, h.Pid == 0)
 		if revoked {
 			epoch = gate.Stale
 		}
-		pass, no := cl.guard.Enter(p.request(h, epoch))
-		if no != nil {
+		if _, st := p.enter(cl.guard, p.request(h, epoch), cl.lock, f.refused()); st != fuse.OK {
 			p.abandon()
-			return permit{}, fuse.Status(no.Errno)
+			return permit{}, st
 		}
-		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = cl.guard, pass, cl.lock
-		p.n++
 	}
 	if len(on.claims) == 0 && !movedIn || on.against {
 		if st := f.admitUnclaimed(&p, h, on, revoked); st != fuse.OK {
@@ -87,15 +81,9 @@ func (f *rawFS) admitClaims(p permit, h *fuse.InHeader, on *handle, revoked bool
 // the mount only observes they let it through, but not while a snapshot is taken there.
 func (f *rawFS) admitMovedIn(p *permit, h *fuse.InHeader, on *handle) fuse.Status {
 	for _, g := range f.movedInto(on) {
-		if p.n == len(p.of) {
-			return f.refused()
+		if _, st := p.enter(g, p.request(h, gate.Moved), nil, f.refused()); st != fuse.OK {
+			return st
 		}
-		pass, no := g.Enter(p.request(h, gate.Moved))
-		if no != nil {
-			return fuse.Status(no.Errno)
-		}
-		p.of[p.n].guard, p.of[p.n].pass = g, pass
-		p.n++
 	}
 	return fuse.OK
 }

@@ -147,7 +147,7 @@ func (f *rawFS) ttlSince(b cacheGen, dir *node, long bool) time.Duration {
 func (f *rawFS) fillEntry(out *fuse.EntryOut, b cacheGen, n, dir *node, name string, st *unix.Stat_t) {
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepLong(n, longEntry{dir, name, b.losses})
 	t := f.ttlSince(b, dir, long)
-	if (f.moveLock.on || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.isDir() {
+	if (f.moveLock.on || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.IsDir() {
 		t = min(t, f.cacheTTL(n)) // where others may write, its times change with its entries
 	}
 	if long && t <= f.opts.CacheTimeout {

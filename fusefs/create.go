@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
@@ -69,10 +70,6 @@ func (f *rawFS) Mkdir(cancel <-chan struct{}, in *fuse.MkdirIn, name string, out
 	if st == fuse.OK {
 		f.madeDir(f.nodes.get(out.NodeId), losses)
 	}
-	if dir := f.nodes.get(in.NodeId); st == fuse.OK && f.jvs.on && dir != nil {
-		f.madeLock(&in.InHeader, dir, name)
-		f.begins(dir, name)
-	}
 	return st
 }
 
@@ -108,7 +105,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	if !f.mayOpen(dir, in.Flags) {
 		return f.refuseRule(gate.OpCreate, callerID(&in.InHeader), layout.Sealed)
 	}
-	fd, made, err := f.createAt(in, dir, name, p.byPlace() || p.held != holdNothing || f.ruled())
+	fd, made, err := f.createAt(in, dir, name, p.byPlace() || p.held.Has(engine.Repository) || f.ruled())
 	if err != nil {
 		return status(err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // The rules that exempt places need to know where something is. The backing file system is asked
@@ -24,40 +25,10 @@ type called struct {
 	name string
 }
 
-// gone is what d_path appends to a name that is deleted. A file whose real name ends so is taken
-// for deleted, which exempts nothing.
-const gone = " (deleted)"
-
-// pathOf returns the place of the name by which a descriptor was opened. "/" is the source.
-func (f *rawFS) pathOf(fd int) (string, bool) {
-	path, ok := f.wholePathOf(fd)
-	if !ok || !f.opts.ByUser {
-		return path, ok
-	}
-	root, ok := f.wholePathOf(f.root.fd)
-	rest, below := strings.CutPrefix(path, strings.TrimSuffix(root, "/"))
-	if !ok || !below || rest != "" && rest[0] != '/' {
-		return "", false // the source is just being moved
-	}
-	return cmp.Or(rest, "/"), true
-}
-
-// wholePathOf is the path in the mount that the source was opened on. That is a private clone, where the path
-// ends at the source, unless a user has mounted.
-func (f *rawFS) wholePathOf(fd int) (string, bool) {
-	var buf [unix.PathMax]byte
-	n, err := unix.Readlinkat(f.procFD, number(fd), buf[:])
-	if err != nil || n == len(buf) {
-		return "", false
-	}
-	path := string(buf[:n])
-	return path, strings.HasPrefix(path, "/") && !strings.HasSuffix(path, gone)
-}
-
 // whereNode returns the place of an inode.
 func (f *rawFS) whereNode(n *node) gate.Where {
-	if n.isDir() {
-		path, ok := f.pathOf(n.fd)
+	if n.IsDir() {
+		path, ok := f.source.Place(n.fd)
 		return f.where(path, ok)
 	}
 	var st unix.Stat_t
@@ -68,7 +39,7 @@ func (f *rawFS) whereNode(n *node) gate.Where {
 	case 0:
 		return n.nameless.where()
 	case 1:
-		if path, ok := f.pathOf(n.fd); ok {
+		if path, ok := f.source.Place(n.fd); ok {
 			return f.where(path, true)
 		}
 		return f.whereCalled(n)
@@ -82,24 +53,22 @@ func (f *rawFS) whereCalled(n *node) gate.Where {
 	if c == nil {
 		return gate.Where{}
 	}
-	path, ok := f.pathOf(c.dir.fd)
+	path, ok := f.source.Place(c.dir.fd)
 	var st unix.Stat_t
-	if !ok || unix.Fstatat(c.dir.fd, c.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || keyOf(&st) != n.key {
+	if !ok || unix.Fstatat(c.dir.fd, c.name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || tree.KeyOf(&st) != n.key {
 		return gate.Where{}
 	}
 	if f.nodes.get(c.dir.id) != c.dir { // its descriptor number may have been reused meanwhile
 		return gate.Where{}
 	}
-	return f.where(join(path, c.name), true)
+	return f.where(tree.Join(path, c.name), true)
 }
 
 // whereEntry returns the place of a name in a directory.
 func (f *rawFS) whereEntry(dirfd int, name string) gate.Where {
-	path, ok := f.pathOf(dirfd)
-	return f.where(join(path, name), ok)
+	path, ok := f.source.Place(dirfd)
+	return f.where(tree.Join(path, name), ok)
 }
-
-func join(dir, name string) string { return strings.TrimSuffix(dir, "/") + "/" + name }
 
 // where splits a path below the source into the worktree and the name in it.
 func (f *rawFS) where(path string, ok bool) gate.Where {
@@ -153,7 +122,7 @@ func (f *rawFS) touch(s *exemptPlace, w *gate.Where, dir *node, name string) (is
 		return true
 	}
 	w.Linked = w.Linked || st.Nlink > 1
-	s.dies = f.nodes.find(keyOf(&st))
+	s.dies = f.nodes.find(tree.KeyOf(&st))
 	return false
 }
 
@@ -204,7 +173,7 @@ func (f *rawFS) exemptPlaceOfLink(n, dir *node, name string) *exemptPlace {
 // directory: then it is not cached for long. The answer is kept until a name moves or a lease ends.
 // No decision about a write depends on it.
 func (f *rawFS) openToAll(n *node) bool {
-	if !n.isDir() {
+	if !n.IsDir() {
 		for _, p := range n.parentList() {
 			if f.openToAll(p) {
 				return true
@@ -226,7 +195,7 @@ func (f *rawFS) openToAll(n *node) bool {
 }
 
 func (f *rawFS) mayHoldExempt(dir *node) bool {
-	path, ok := f.pathOf(dir.fd)
+	path, ok := f.source.Place(dir.fd)
 	w := f.where(path, ok)
 	if len(w.Names) == 0 {
 		return true
@@ -256,7 +225,7 @@ func (s *Server) Where(rel string) gate.Where {
 		return gate.Where{}
 	}
 	defer func() { _ = unix.Close(fd) }()
-	path, ok := s.fs.pathOf(fd)
+	path, ok := s.fs.source.Place(fd)
 	w := s.fs.where(path, ok)
 	var st unix.Stat_t
 	w.Linked = unix.Fstat(fd, &st) != nil || st.Mode&unix.S_IFMT != unix.S_IFDIR && st.Nlink > 1

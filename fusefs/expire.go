@@ -56,7 +56,7 @@ func (x *expiry) keepLong(n *node, p longEntry) bool {
 		return false
 	case at.dir == nil:
 		x.count.Add(1)
-	case !n.isDir() && (at.dir != p.dir || at.name != p.name):
+	case !n.IsDir() && (at.dir != p.dir || at.name != p.name):
 		return false
 	}
 	n.where = p

@@ -10,6 +10,9 @@ import (
 
 	"github.com/jvsfs/jvsfs/fusefs/flock"
 	"github.com/jvsfs/jvsfs/fusefs/transport"
+	"github.com/jvsfs/jvsfs/gate/engine"
+	"github.com/jvsfs/jvsfs/gate/policy/jvs"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -23,12 +26,13 @@ type rawFS struct {
 	guards  sync.Map      // lease.WorktreeID -> *gate.Guard
 	guardMu sync.Mutex    // locked while a guard is added
 	moves   atomic.Uint64 // how often a worktree's root was renamed
-	// tree is read-locked while a name that has a rule is looked up, until its inode is noted. It
+	// ruledNames is read-locked while a name that has a rule is looked up, until its inode is noted. It
 	// is write-locked while such a name changes (moveRoot).
-	tree           sync.RWMutex
+	ruledNames     sync.RWMutex
+	source         *tree.Tree
 	moving         chan struct{}     // capacity 1: the turn in moveRoot
-	sealed         map[inodeKey]bool // fixed before the first request
-	above          map[inodeKey]bool // directories above a sealed one
+	sealed         map[tree.Key]bool // fixed before the first request
+	above          map[tree.Key]bool // directories above a sealed one
 	procFD         int               // O_PATH of /proc/self/fd
 	serving        serving
 	kernel         transport.Notifier
@@ -44,7 +48,8 @@ type rawFS struct {
 	moveLock       moveLock
 	hardlinks      hardlinkIndex
 	git            gitTree
-	jvs            snapshots
+	jvs            *jvs.Snapshots  // nil: JVS keeps none here
+	policies       engine.Policies // jvs, if there is any
 	replaceBarrier replaceBarrier
 	places         *knownPlaces // nil: none is remembered
 	// moveWait is how long a rename of a root waits: the constant, outside of tests.
@@ -77,7 +82,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		return nil, err
 	}
 	f := &rawFS{
-		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[inodeKey]bool), above: make(map[inodeKey]bool),
+		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[tree.Key]bool), above: make(map[tree.Key]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
 		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: newMoveLock(o.Exempt), hardlinks: newHardlinkIndex(),
 	}
@@ -89,8 +94,12 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		f.moveLock.away = o.Enforcement.Away
 	}
 	f.handles.procFD = proc
+	f.source = tree.New(root, proc, o.ByUser)
 	f.git.init(o)
-	f.jvs.init(o)
+	if jvs.Serves(o.Layout) {
+		f.jvs = jvs.New(o.Layout, f.source, f.guard)
+		f.policies = append(f.policies, f.jvs)
+	}
 	if f.git.on {
 		f.reread(consent{})
 		f.holdStill()
@@ -123,7 +132,9 @@ func (f *rawFS) close() error {
 	f.hardlinks.close()
 	f.moveLock.close()
 	f.git.close()
-	f.jvs.close()
+	if f.jvs != nil {
+		f.jvs.Close()
+	}
 	f.serving.close()
 	for _, fd := range []int{f.procFD, f.kernel.Dev} {
 		_ = unix.Close(fd) // -1 if it was never opened

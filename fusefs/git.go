@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"path"
 	"slices"
 	"sync"
@@ -16,6 +14,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -39,7 +38,7 @@ type gitTree struct {
 // gitFacts are the checkouts as they were read last.
 type gitFacts struct {
 	layout layout.Layout
-	roots  map[inodeKey]checkoutRoot
+	roots  map[tree.Key]checkoutRoot
 	names  map[nameKey]layout.Entry
 	admins map[string]bool
 }
@@ -54,7 +53,7 @@ type checkoutRoot struct {
 
 // nameKey is a name in a directory.
 type nameKey struct {
-	dir  inodeKey
+	dir  tree.Key
 	name string
 }
 
@@ -90,7 +89,7 @@ func (g *gitTree) rootCalled(dir *node, name string) (e layout.Entry, ok bool) {
 }
 
 // rootAt finds what a directory is, if it is the root of a checkout.
-func (g *gitTree) rootAt(k inodeKey) (layout.Entry, bool) {
+func (g *gitTree) rootAt(k tree.Key) (layout.Entry, bool) {
 	if !g.on {
 		return layout.Entry{}, false
 	}
@@ -105,7 +104,7 @@ func (g *gitTree) knows(name string) bool { return !g.on || g.now.Load().admins[
 // stays known by its inode while its note exists: git moves the directory first.
 func (f *rawFS) readCheckouts(old *gitFacts, by consent) (*gitFacts, error) {
 	repo := *old.layout.Repository()
-	now := &gitFacts{roots: make(map[inodeKey]checkoutRoot), names: make(map[nameKey]layout.Entry), admins: make(map[string]bool)}
+	now := &gitFacts{roots: make(map[tree.Key]checkoutRoot), names: make(map[nameKey]layout.Entry), admins: make(map[string]bool)}
 	repo.Linked = nil
 	admins, err := f.gitAdmins(repo.Common)
 	if err != nil {
@@ -185,62 +184,26 @@ func (now *gitFacts) keep(old *gitFacts, id lease.WorktreeID) (kept bool) {
 // their path in it. Nothing is served yet.
 func (f *rawFS) holdStill() {
 	for rel := f.layout().Repository().Common; rel != "" && rel != "."; rel = path.Dir(rel) {
-		fd, err := f.openBelow(rel, unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := f.source.Open(rel, unix.O_PATH|unix.O_DIRECTORY)
 		if err != nil {
 			continue
 		}
 		if st, ok := statOf(fd); ok {
-			f.above[keyOf(&st)] = true
+			f.above[tree.KeyOf(&st)] = true
 		}
 		_ = unix.Close(fd)
 	}
 }
 
-// openBelow opens a path below the source. Users may have written it, so no symbolic link is followed.
-func (f *rawFS) openBelow(rel string, flags int) (fd int, err error) {
-	if flags&unix.O_PATH == 0 {
-		flags |= unix.O_NONBLOCK // a FIFO must not stop anybody
-	}
-	how := unix.OpenHow{
-		Flags:   uint64(flags | unix.O_CLOEXEC | unix.O_NOFOLLOW),
-		Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_NO_XDEV,
-	}
-	if rel == "" {
-		rel = "."
-	}
-	return retryInt(func() (int, error) { return unix.Openat2(f.root.fd, rel, &how) })
-}
-
-// readBelow reads a regular file below the source, if it is not larger than most.
-func (f *rawFS) readBelow(rel string, most int64) ([]byte, error) {
-	fd, err := f.openBelow(rel, unix.O_RDONLY)
-	if err != nil {
-		return nil, err
-	}
-	file := os.NewFile(uintptr(fd), rel)
-	defer file.Close() //nolint:errcheck // only read from
-	info, err := file.Stat()
-	if err != nil {
-		return nil, err
-	}
-	if !info.Mode().IsRegular() || info.Size() > most {
-		return nil, unix.EFBIG
-	}
-	return io.ReadAll(io.LimitReader(file, most))
-}
-
 // gitAdmins lists the names in worktrees/ of the common directory, in order.
-func (f *rawFS) gitAdmins(common string) ([]string, error) {
-	fd, err := f.openBelow(path.Join(common, "worktrees"), unix.O_RDONLY|unix.O_DIRECTORY)
+func (f *rawFS) gitAdmins(common string) (names []string, err error) {
+	err = f.source.Names(path.Join(common, "worktrees"), func(name string) bool {
+		names = append(names, name)
+		return true
+	})
 	if errors.Is(err, unix.ENOENT) {
 		return nil, nil
 	}
-	if err != nil {
-		return nil, err
-	}
-	dir := os.NewFile(uintptr(fd), "worktrees")
-	defer dir.Close() //nolint:errcheck // only read from
-	names, err := dir.Readdirnames(-1)
 	slices.Sort(names)
 	return names, err
 }
@@ -276,7 +239,7 @@ func (f *rawFS) reread(by consent) {
 
 // takeUnder gives a directory that the kernel knows another rule. What was let in by the former one
 // has taken effect when it returns, or the wait for it was in vain.
-func (f *rawFS) takeUnder(k inodeKey, e layout.Entry) {
+func (f *rawFS) takeUnder(k tree.Key, e layout.Entry) {
 	n := f.nodes.find(k)
 	if n == nil || n.own.Load().Same(e.Own) {
 		return

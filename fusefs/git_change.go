@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
@@ -24,24 +25,9 @@ const (
 )
 
 func (p *permit) hold(f *rawFS, how hold) {
-	switch how {
-	case holdShared:
-		f.git.change.RLock()
-	case holdAlone:
-		f.git.change.Lock()
+	if how != holdNothing {
+		p.held.Take(engine.Repository, &f.git.change, how == holdAlone)
 	}
-	p.held, p.fs = how, f
-}
-
-// letGo ends what hold has begun. It may be called again.
-func (p *permit) letGo() {
-	switch p.held {
-	case holdShared:
-		p.fs.git.change.RUnlock()
-	case holdAlone:
-		p.fs.git.change.Unlock()
-	}
-	p.held = holdNothing
 }
 
 // judgement is by which rules a mutation was admitted, and whether the content of files decided.
@@ -51,12 +37,12 @@ type judgement struct {
 }
 
 // still reports whether it would be judged so again.
-func (j judgement) still(again func() (rules []*layout.Rule, content bool)) bool {
+func (j judgement) still(again func() judgement) bool {
 	if !j.content {
 		return true
 	}
-	rules, content := again()
-	return content && sameRules(j.rules, rules)
+	now := again()
+	return now.content && sameRules(j.rules, now.rules)
 }
 
 // sameRules reports whether a mutation is still judged by the rules that have admitted it.
@@ -64,7 +50,7 @@ func sameRules(a, b []*layout.Rule) bool { return slices.EqualFunc(a, b, (*layou
 
 // holdOfNode is how a change of a file's content is held.
 func (f *rawFS) holdOfNode(n *node) hold {
-	if f.git.on && !n.isDir() && slices.ContainsFunc(n.parentList(), f.inRepository) {
+	if f.git.on && !n.IsDir() && slices.ContainsFunc(n.parentList(), f.inRepository) {
 		return holdShared
 	}
 	return holdNothing
@@ -111,7 +97,7 @@ func (f *rawFS) isObject(dir *node, name string) bool {
 	if !f.git.on || !f.inRepository(dir) {
 		return false
 	}
-	rel, ok := f.relOf(dir, name)
+	rel, ok := f.source.PathOf(dir.fd, name)
 	object, in := strings.CutPrefix(f.inCommon(rel), "objects/")
 	return ok && in && layout.IsObject(object)
 }
@@ -134,7 +120,7 @@ func (f *rawFS) lostBranch(h *handle) bool {
 // isBranch reports whether a file is a branch, or the log of one.
 func (f *rawFS) isBranch(n *node) bool {
 	var buf [4]*layout.Rule
-	return f.git.on && !n.isDir() && slices.Contains(n.rules(buf[:0]), layout.Heads)
+	return f.git.on && !n.IsDir() && slices.Contains(n.rules(buf[:0]), layout.Heads)
 }
 
 // linksOf is how many names a name's file has; 0 if it is no file.

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // git keeps its writers apart by lock files: NAME.lock is made with O_EXCL, written, and renamed to
@@ -29,11 +30,11 @@ type lockFiles struct {
 	names sync.RWMutex // read-locked while a request changes the name of a lock file; locked while one is removed here
 
 	mu      sync.Mutex
-	of      map[inodeKey]*lockFile
+	of      map[tree.Key]*lockFile
 	sweepAt int // with so many of them the next sweep is due
 
 	endsMu sync.Mutex
-	ends   []inodeKey // whose creators have ended
+	ends   []tree.Key // whose creators have ended
 	wake   chan struct{}
 }
 
@@ -46,7 +47,7 @@ type lockFile struct {
 }
 
 func (l *lockFiles) init() {
-	l.of, l.sweepAt = make(map[inodeKey]*lockFile), sweepMin
+	l.of, l.sweepAt = make(map[tree.Key]*lockFile), sweepMin
 	l.wake = make(chan struct{}, 1)
 }
 
@@ -54,11 +55,11 @@ func (l *lockFiles) init() {
 var longLived = map[string]bool{"maintenance.lock": true}
 
 // lockMade notes that a request has made a lock file.
-func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k inodeKey) {
+func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k tree.Key) {
 	if !f.git.on || !layout.IsLock(name) || longLived[name] || !f.inRepository(dir) {
 		return
 	}
-	if rel, ok := f.relOf(dir, name); !ok || !layout.MakesLock(f.inCommon(rel), f.isGitDir) {
+	if rel, ok := f.source.PathOf(dir.fd, name); !ok || !layout.MakesLock(f.inCommon(rel), f.isGitDir) {
 		return
 	}
 	fd, err := f.openAgain(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
@@ -83,7 +84,7 @@ func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k inodeKey) {
 
 // isGitDir reports whether a directory below the common directory is a git directory: each has a HEAD.
 func (f *rawFS) isGitDir(dir string) bool {
-	fd, err := f.openBelow(path.Join(f.layout().Repository().Common, dir, "HEAD"), unix.O_PATH)
+	fd, err := f.source.Open(path.Join(f.layout().Repository().Common, dir, "HEAD"), unix.O_PATH)
 	if err == nil {
 		_ = unix.Close(fd)
 	}
@@ -91,7 +92,7 @@ func (f *rawFS) isGitDir(dir string) bool {
 }
 
 // ended passes the end of a creator on. It must not block.
-func (l *lockFiles) ended(k inodeKey) {
+func (l *lockFiles) ended(k tree.Key) {
 	l.endsMu.Lock()
 	l.ends = append(l.ends, k)
 	l.endsMu.Unlock()
@@ -107,16 +108,16 @@ func (l *lockFiles) wakeUp() {
 
 // isAt reports whether the lock file is where it was made. If it was removed behind the mount, its inode
 // may be another file's.
-func (l *lockFile) isAt(k inodeKey) bool {
+func (l *lockFile) isAt(k tree.Key) bool {
 	var st unix.Stat_t
-	return unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && keyOf(&st) == k
+	return unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && tree.KeyOf(&st) == k
 }
 
 // isGone reports whether it is certainly not there. A store that fails says nothing.
-func (l *lockFile) isGone(k inodeKey) bool {
+func (l *lockFile) isGone(k tree.Key) bool {
 	var st unix.Stat_t
 	err := unix.Fstatat(l.dir, l.name, &st, unix.AT_SYMLINK_NOFOLLOW)
-	return err == unix.ENOENT || err == nil && keyOf(&st) != k
+	return err == unix.ENOENT || err == nil && tree.KeyOf(&st) != k
 }
 
 func (l *lockFile) close() {
@@ -125,7 +126,7 @@ func (l *lockFile) close() {
 }
 
 // keeper returns the creator of a lock file that somebody else must leave alone; nil if there is none.
-func (l *lockFiles) keeper(k inodeKey, c process.Caller) *process.Creator {
+func (l *lockFiles) keeper(k tree.Key, c process.Caller) *process.Creator {
 	l.mu.Lock()
 	kept := l.of[k]
 	l.mu.Unlock()
@@ -136,7 +137,7 @@ func (l *lockFiles) keeper(k inodeKey, c process.Caller) *process.Creator {
 }
 
 // stands reports whether a lock file is still one, and where it was made.
-func (l *lockFiles) stands(k inodeKey, kept *lockFile) bool {
+func (l *lockFiles) stands(k tree.Key, kept *lockFile) bool {
 	l.mu.Lock() // otherwise its directory may be closed, and its descriptor another one's
 	defer l.mu.Unlock()
 	return l.of[k] == kept && kept.isAt(k)
@@ -151,7 +152,7 @@ func (f *rawFS) keptFrom(c process.Caller, dir *node, name string) *process.Crea
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return nil
 	}
-	return f.git.locks.keeper(keyOf(&st), c)
+	return f.git.locks.keeper(tree.KeyOf(&st), c)
 }
 
 // lockName begins a change of the name of a lock file. The returned function ends it.
@@ -168,7 +169,7 @@ func (f *rawFS) lockName(names ...string) (end func()) {
 }
 
 // forget takes one out of the list, if it is there. After thousands at a time (git locks each reference that it changes) few make a sweep due again.
-func (l *lockFiles) forget(k inodeKey) *lockFile {
+func (l *lockFiles) forget(k tree.Key) *lockFile {
 	was := l.of[k]
 	delete(l.of, k)
 	l.sweepAt = min(l.sweepAt, max(sweepMin, 2*len(l.of)))
@@ -176,7 +177,7 @@ func (l *lockFiles) forget(k inodeKey) *lockFile {
 }
 
 // unlock forgets a lock file that its creator has removed.
-func (l *lockFiles) unlock(k inodeKey) {
+func (l *lockFiles) unlock(k tree.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if was := l.forget(k); was != nil {
@@ -187,7 +188,7 @@ func (l *lockFiles) unlock(k inodeKey) {
 // lockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
 // that replaces another lock file belongs to the creator of that: git commit --patch lets another git
 // write the index.lock that it holds.
-func (f *rawFS) lockMoved(k inodeKey, replaced *inodeKey) {
+func (f *rawFS) lockMoved(k tree.Key, replaced *tree.Key) {
 	l := &f.git.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -233,7 +234,7 @@ func (l *lockFiles) sweep() {
 
 // run removes the lock files of creators that have ended, until stop is closed.
 func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
-	var frozen []inodeKey
+	var frozen []tree.Key
 	for {
 		var again <-chan time.Time
 		if len(frozen) > 0 {
@@ -260,7 +261,7 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 
 // remove removes one, unless nothing may change just now. It passes the gate as everything that changes
 // the store, and holds what every change in the repository holds. It returns false if the mount is frozen.
-func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
+func (l *lockFiles) remove(f *rawFS, k tree.Key) (decided bool) {
 	removed, decided := l.removeLocked(f, k)
 	if removed != nil {
 		// This waits for a request in the directory, which may wait for what was locked until now.
@@ -270,7 +271,7 @@ func (l *lockFiles) remove(f *rawFS, k inodeKey) (decided bool) {
 	return decided
 }
 
-func (l *lockFiles) removeLocked(f *rawFS, k inodeKey) (removed *lockFile, decided bool) {
+func (l *lockFiles) removeLocked(f *rawFS, k tree.Key) (removed *lockFile, decided bool) {
 	pass, ok, _ := f.opts.Enforcement.Outside(false)
 	if ok && f.opts.Enforcement.Quiesced() {
 		pass.Leave()
@@ -290,7 +291,7 @@ func (l *lockFiles) removeLocked(f *rawFS, k inodeKey) (removed *lockFile, decid
 	return removed, true
 }
 
-func (f *rawFS) removeEnded(k inodeKey, was *lockFile) (removed bool) {
+func (f *rawFS) removeEnded(k tree.Key, was *lockFile) (removed bool) {
 	defer was.close()
 	if !was.isAt(k) {
 		return false
@@ -313,7 +314,7 @@ func (l *lockFiles) lookAgain() {
 }
 
 // takeEnded forgets a lock file whose creator has ended. A living creator's has got the inode since.
-func (l *lockFiles) takeEnded(k inodeKey) *lockFile {
+func (l *lockFiles) takeEnded(k tree.Key) *lockFile {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	was := l.of[k]
@@ -332,13 +333,13 @@ func (l *lockFiles) close() {
 }
 
 // lockAt finds the lock file that has a name.
-func (f *rawFS) lockAt(dir *node, name string) (k inodeKey, ok bool) {
+func (f *rawFS) lockAt(dir *node, name string) (k tree.Key, ok bool) {
 	if !f.git.on || !layout.IsLock(name) {
 		return k, false
 	}
 	var st unix.Stat_t
 	ok = unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
-	return keyOf(&st), ok
+	return tree.KeyOf(&st), ok
 }
 
 // admitLock refuses to take a lock file away from a living creator.
@@ -360,7 +361,7 @@ func (f *rawFS) keepLock(rules []*layout.Rule, c process.Caller, dir *node, name
 }
 
 // isOf reports whether a lock file was made by a caller, or by who has started it.
-func (l *lockFiles) isOf(k inodeKey, c process.Caller) bool {
+func (l *lockFiles) isOf(k tree.Key, c process.Caller) bool {
 	l.mu.Lock()
 	kept := l.of[k]
 	l.mu.Unlock()
@@ -369,7 +370,7 @@ func (l *lockFiles) isOf(k inodeKey, c process.Caller) bool {
 
 // admitContent refuses to change the lock file of a living creator.
 func (f *rawFS) admitContent(op gate.Op, c process.Caller, n *node) fuse.Status {
-	if !f.git.on || n.isDir() {
+	if !f.git.on || n.IsDir() {
 		return fuse.OK
 	}
 	return f.admitKept(op, c, f.git.locks.keeper(n.key, c))

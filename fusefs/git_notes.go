@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -23,19 +24,19 @@ type located struct {
 	admin string // the name in worktrees/
 	root  string // below the source
 	fd    int    // of the directory: O_PATH
-	key   inodeKey
+	key   tree.Key
 	name  nameKey
 }
 
 // consent is what the guards have said to the writer of a note. The zero value is nobody's.
 type consent struct {
 	admin string
-	root  inodeKey
+	root  tree.Key
 }
 
 // locate opens the directory that the note of an administration leads to.
 func (f *rawFS) locate(l layout.Layout, admin string) (at located, ok bool) {
-	note, _ := f.readBelow(path.Join(l.AdminOf(admin), "gitdir"), noteMax)
+	note, _ := f.source.Read(path.Join(l.AdminOf(admin), "gitdir"), noteMax)
 	root, ok := layout.CheckoutRoot(string(note), admin, l.Repository().Common, f.git.bases...)
 	if !ok || !l.MayBeCheckout(root) {
 		return at, false
@@ -47,7 +48,7 @@ func (f *rawFS) locate(l layout.Layout, admin string) (at located, ok bool) {
 
 // open opens the root of a checkout.
 func (f *rawFS) open(root string) (at located, ok bool) {
-	dir, err := f.openBelow(path.Dir(root), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := f.source.Open(path.Dir(root), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return at, false
 	}
@@ -61,7 +62,7 @@ func (f *rawFS) open(root string) (at located, ok bool) {
 		_ = unix.Close(fd)
 		return at, false
 	}
-	return located{"", root, fd, keyOf(&st), nameKey{keyOf(&above), path.Base(root)}}, true
+	return located{"", root, fd, tree.KeyOf(&st), nameKey{tree.KeyOf(&above), path.Base(root)}}, true
 }
 
 // believed reports whether a note counts.
@@ -85,7 +86,7 @@ func (f *rawFS) believed(old, now *gitFacts, at located, by consent) bool {
 func (f *rawFS) isPlace(l layout.Layout, dir string) bool {
 	place, ok := l.PlaceOver(dir)
 	for ; ok && dir != place; dir = parentOf(dir) {
-		fd, err := f.openBelow(path.Join(dir, ".git"), unix.O_PATH)
+		fd, err := f.source.Open(path.Join(dir, ".git"), unix.O_PATH)
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -100,7 +101,7 @@ func (f *rawFS) stillThere(l layout.Layout, id lease.WorktreeID) bool {
 		if c.ID != id {
 			continue
 		}
-		fd, err := f.openBelow(l.AdminOf(c.Name), unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := f.source.Open(l.AdminOf(c.Name), unix.O_PATH|unix.O_DIRECTORY)
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -147,7 +148,7 @@ func (f *rawFS) noted(cancel <-chan struct{}, h *fuse.InHeader, admin string) {
 
 // notedBy is noted of a file in an administration.
 func (f *rawFS) notedBy(cancel <-chan struct{}, h *fuse.InHeader, n *node) {
-	rel, ok := f.relOfNode(n)
+	rel, ok := f.source.Path(n.fd)
 	if ok {
 		f.noted(cancel, h, path.Base(path.Dir(rel)))
 	}
@@ -189,17 +190,17 @@ func (f *rawFS) noteGitdir(n, dir *node, name string) {
 
 // isNote reports whether a name is that of the note of a checkout.
 func (f *rawFS) isNote(dir *node, name string) bool {
-	return f.git.on && name == "gitdir" && dir.layoutRole().IsAdmin()
+	return f.git.on && name == "gitdir" && dir.Role().IsAdmin()
 }
 
 // changesNotes reports whether a change of a name may make a checkout, or end one, and of which
 // administration.
 func (f *rawFS) changesNotes(dir *node, name string) (admin string, ok bool) {
 	switch {
-	case dir.layoutRole().NamesCheckouts():
+	case dir.Role().NamesCheckouts():
 		return name, true
 	case f.isNote(dir, name):
-		rel, ok := f.relOfNode(dir)
+		rel, ok := f.source.Path(dir.fd)
 		return path.Base(rel), ok
 	}
 	return "", false

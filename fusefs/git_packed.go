@@ -22,7 +22,7 @@ func (f *rawFS) unlinkRules(rules []*layout.Rule, c process.Caller, dir *node, n
 	if !f.git.on || !f.inRepository(dir) {
 		return rules, false
 	}
-	rel, ok := f.relOf(dir, name)
+	rel, ok := f.source.PathOf(dir.fd, name)
 	branch, _, isRef := layout.RefAt(f.inCommon(rel))
 	switch {
 	case !ok:
@@ -49,7 +49,7 @@ const packedRefs = "packed-refs"
 const packedMax = 256 << 20
 
 func (f *rawFS) packed() ([]byte, error) {
-	return f.readBelow(path.Join(f.layout().Repository().Common, packedRefs), packedMax)
+	return f.source.Read(path.Join(f.layout().Repository().Common, packedRefs), packedMax)
 }
 
 // packedRules adds the guards of checkouts whose branch would change: the next packed-refs has another

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -26,8 +27,8 @@ func (f *rawFS) replaceRules(rules []*layout.Rule, r renaming) (_ []*layout.Rule
 	if !f.inRepository(r.to) && !f.inRepository(r.from) && !f.isFrame(r.to, r.newName) {
 		return rules, false
 	}
-	was, ok := f.relOf(r.from, r.oldName)
-	is, ok2 := f.relOf(r.to, r.newName)
+	was, ok := f.source.PathOf(r.from.fd, r.oldName)
+	is, ok2 := f.source.PathOf(r.to.fd, r.newName)
 	if l := f.layout(); !ok || !ok2 || l.IsFrame(is) || l.Unmovable(is) && isDirAt(r.from, r.oldName) || l.IsRef(is) && linksOf(r.from, r.oldName) > 1 {
 		return addRule(rules, layout.Fixed), false
 	}
@@ -66,7 +67,7 @@ func (f *rawFS) placeRules(rules []*layout.Rule, was, is string, relax, git bool
 	case old == packedRefs:
 		return f.packedRules(rules, nil), true
 	case now == packedRefs:
-		text, err := f.readBelow(was, packedMax)
+		text, err := f.source.Read(was, packedMax)
 		if err != nil {
 			return addRule(rules, layout.Fixed), true
 		}
@@ -119,7 +120,7 @@ func (f *rawFS) keepDirs(rules []*layout.Rule, dir *node, name string) []*layout
 	if !isDirAt(dir, name) {
 		return rules
 	}
-	rel, ok := f.relOf(dir, name)
+	rel, ok := f.source.PathOf(dir.fd, name)
 	if l := f.layout(); !ok || l.Unmovable(rel) {
 		return addRule(rules, layout.Fixed)
 	}
@@ -142,7 +143,7 @@ func (f *rawFS) movesCheckout(r renaming) bool {
 	if unix.Fstatat(r.from.fd, r.oldName, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	is, ok := f.git.rootAt(keyOf(&st))
+	is, ok := f.git.rootAt(tree.KeyOf(&st))
 	free := errors.Is(unix.Fstatat(r.to.fd, r.newName, &st, unix.AT_SYMLINK_NOFOLLOW), unix.ENOENT)
 	return ok && is.Linked() && free && f.inPlace(r.to)
 }
@@ -153,7 +154,7 @@ func (f *rawFS) checkoutsBelow(rel string) iter.Seq[lease.WorktreeID] {
 		f.git.pins.RLock()
 		defer f.git.pins.RUnlock()
 		for _, r := range f.git.now.Load().roots {
-			if at, ok := f.pathOf(r.fd); ok && strings.HasPrefix(at, "/"+rel+"/") && !yield(r.id) {
+			if at, ok := f.source.Place(r.fd); ok && strings.HasPrefix(at, "/"+rel+"/") && !yield(r.id) {
 				return
 			}
 		}
@@ -164,21 +165,21 @@ func (f *rawFS) checkoutsBelow(rel string) iter.Seq[lease.WorktreeID] {
 const logMax = 64 << 20
 
 func (f *rawFS) expires(newer, log string) bool {
-	is, err := f.readBelow(newer, logMax)
-	was, err2 := f.readBelow(log, logMax)
+	is, err := f.source.Read(newer, logMax)
+	was, err2 := f.source.Read(log, logMax)
 	return err == nil && err2 == nil && layout.OnlyExpires(was, is)
 }
 
 // sameBytes reports whether a file that is to be replaced has the bytes of the other one, or is not
 // there. What cannot be read is not the same.
 func (f *rawFS) sameBytes(newer, older string) bool {
-	was, err := f.openBelow(older, unix.O_RDONLY)
+	was, err := f.source.Open(older, unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) {
 		return true
 	}
 	a := os.NewFile(uintptr(was), older)
 	defer a.Close() //nolint:errcheck // only read from; nil after an error
-	is, err2 := f.openBelow(newer, unix.O_RDONLY)
+	is, err2 := f.source.Open(newer, unix.O_RDONLY)
 	b := os.NewFile(uintptr(is), newer)
 	defer b.Close() //nolint:errcheck // only read from; nil after an error
 	return err == nil && err2 == nil && sameContent(a, b)

@@ -87,7 +87,7 @@ func (f *rawFS) noteAt(rel string) (string, error) {
 	if strings.HasSuffix(rel, "/"+layout.UpdateRefs) {
 		most = updateRefsMax
 	}
-	text, err := f.readBelow(rel, most)
+	text, err := f.source.Read(rel, most)
 	if errors.Is(err, unix.ELOOP) { // HEAD may be a symbolic link (core.preferSymlinkRefs)
 		return f.linkBelow(rel)
 	}
@@ -95,7 +95,7 @@ func (f *rawFS) noteAt(rel string) (string, error) {
 }
 
 func (f *rawFS) linkBelow(rel string) (string, error) {
-	fd, err := f.openBelow(rel, unix.O_PATH)
+	fd, err := f.source.Open(rel, unix.O_PATH)
 	if err != nil {
 		return "", err
 	}
@@ -104,20 +104,6 @@ func (f *rawFS) linkBelow(rel string) (string, error) {
 	n, err := unix.Readlinkat(fd, "", buf)
 	return "ref: " + string(buf[:max(n, 0)]), err
 }
-
-// relOf is the path below the source of a name in a directory.
-func (f *rawFS) relOf(dir *node, name string) (string, bool) {
-	p, ok := f.pathOf(dir.fd)
-	return relative(join(p, name)), ok
-}
-
-func (f *rawFS) relOfNode(n *node) (string, bool) {
-	p, ok := f.pathOf(n.fd)
-	return relative(p), ok
-}
-
-// relative makes a place below the source relative to it.
-func relative(place string) string { return strings.TrimPrefix(place, "/") }
 
 // nameRules are the rules for a change of a name by any operation but a rename, and whether the content
 // of files decided.
@@ -128,7 +114,7 @@ func (f *rawFS) nameRules(c process.Caller, op gate.Op, dir *node, name string) 
 	case op == gate.OpMkdir && (e.Mkdir || e.Change == nil && name != ".git" && f.inPlace(dir)):
 		return append(rules, layout.Open), false
 	case f.git.on && isDir && e.Change == nil:
-		return f.resolve(dir.rules(rules), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRefDir), false
+		return f.resolve(dir.rules(rules), func() (string, bool) { return f.source.PathOf(dir.fd, name) }, f.rulesOfRefDir), false
 	case op == gate.OpUnlink:
 		rules, content = f.unlinkRules(f.entryRules(rules, dir, name), c, dir, name)
 		rules, foreign := f.keepLock(f.keepObject(rules, c, dir, name), c, dir, name)
@@ -148,7 +134,7 @@ func (f *rawFS) keepObject(rules []*layout.Rule, c process.Caller, dir *node, na
 	if !f.git.on || layout.IsTemporary(name) || !f.inRepository(dir) { // the last needs a look, and git renames one for each object
 		return rules
 	}
-	rel, ok := f.relOf(dir, name)
+	rel, ok := f.source.PathOf(dir.fd, name)
 	if object, in := strings.CutPrefix(f.inCommon(rel), "objects/"); ok && in && layout.IsKept(object) && !isGit(c) {
 		return addRule(rules, layout.LinkedRoot(f.layout().Tree()).Own)
 	}
@@ -161,10 +147,10 @@ func isGit(c process.Caller) bool { return process.Program(c) == "git" }
 
 // isFrame reports whether a name is that of a directory which the repository rests on.
 func (f *rawFS) isFrame(dir *node, name string) bool {
-	if !f.git.on || dir.layoutRole() == layout.Plain {
+	if !f.git.on || dir.Role() == layout.Plain {
 		return false
 	}
-	rel, ok := f.relOf(dir, name)
+	rel, ok := f.source.PathOf(dir.fd, name)
 	return ok && f.layout().IsFrame(rel)
 }
 
@@ -176,7 +162,7 @@ func (f *rawFS) linksBranch(n, dir *node, name string) bool {
 	if f.isBranch(n) || f.isFrame(dir, name) {
 		return true
 	}
-	rel, ok := f.relOf(dir, name)
+	rel, ok := f.source.PathOf(dir.fd, name)
 	return ok && f.layout().IsRef(rel)
 }
 
@@ -188,14 +174,14 @@ func (f *rawFS) inPlace(dir *node) bool {
 	if !f.roleOver(dir).IsPlace() {
 		return false
 	}
-	rel, ok := f.relOfNode(dir)
+	rel, ok := f.source.Path(dir.fd)
 	return ok && f.isPlace(f.layout(), rel)
 }
 
 // roleOver is the role of a directory, or of the nearest one above it that has a role.
 func (f *rawFS) roleOver(dir *node) layout.Role {
 	for at, steps := dir, 0; f.git.on && steps < depthMax; steps++ {
-		if r := at.layoutRole(); r != layout.Plain {
+		if r := at.Role(); r != layout.Plain {
 			return r
 		}
 		ps := at.parentList()
@@ -209,11 +195,11 @@ func (f *rawFS) roleOver(dir *node) layout.Role {
 
 // addOnly reports whether an inode is one of those files of git that never change.
 func (f *rawFS) addOnly(n *node) bool {
-	if !f.git.on || n.isDir() {
+	if !f.git.on || n.IsDir() {
 		return false
 	}
 	var buf [4]*layout.Rule
-	return slices.Contains(n.seenRules(buf[:0]), layout.Objects)
+	return slices.Contains(n.SeenRules(buf[:0]), layout.Objects)
 }
 
 // oneRepository reports whether a rename puts what is everybody's in the place of what guards judge, or

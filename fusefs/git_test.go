@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -149,7 +150,7 @@ func TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze(t *testing.T) {
 			defer close(done)
 			l.run(f, stop)
 		}()
-		for _, next := range []inodeKey{k, {}} { // the second is taken when the first is done with
+		for _, next := range []tree.Key{k, {}} { // the second is taken when the first is done with
 			l.ended(next)
 			require.Eventually(t, func() bool {
 				l.endsMu.Lock()
@@ -166,7 +167,7 @@ func TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze(t *testing.T) {
 }
 
 // leftLockFile is one whose creator has ended.
-func leftLockFile(t *testing.T) (*rawFS, string, inodeKey) {
+func leftLockFile(t *testing.T) (*rawFS, string, tree.Key) {
 	t.Helper()
 	made := exec.Command("sleep", "60")
 	require.NoError(t, made.Start())
@@ -177,7 +178,7 @@ func leftLockFile(t *testing.T) (*rawFS, string, inodeKey) {
 }
 
 // lockFileOf is one that a process has made.
-func lockFileOf(t *testing.T, pid int) (*rawFS, string, inodeKey) {
+func lockFileOf(t *testing.T, pid int) (*rawFS, string, tree.Key) {
 	t.Helper()
 	f, source := gitFS(t, nil)
 	path := filepath.Join(source, "x.lock")
@@ -188,8 +189,8 @@ func lockFileOf(t *testing.T, pid int) (*rawFS, string, inodeKey) {
 	require.NoError(t, err)
 	creator, err := process.CreatorOf(process.Caller{TID: uint32(pid)}, nil, func() {})
 	require.NoError(t, err)
-	f.git.locks.of[keyOf(&st)] = &lockFile{dir: dir, name: "x.lock", creator: creator}
-	return f, path, keyOf(&st)
+	f.git.locks.of[tree.KeyOf(&st)] = &lockFile{dir: dir, name: "x.lock", creator: creator}
+	return f, path, tree.KeyOf(&st)
 }
 
 // A transaction of git has thousands of lock files at a time. When they are gone, few that went behind the mount make a sweep due again.
@@ -197,11 +198,11 @@ func TestASweepIsDueAgainAfterManyLockFiles(t *testing.T) {
 	var l lockFiles
 	l.init()
 	for n := range uint64(1000) {
-		l.of[inodeKey{ino: n}] = &lockFile{}
+		l.of[tree.Key{Ino: n}] = &lockFile{}
 	}
 	l.sweepAt = 2 * len(l.of)
 	for n := range uint64(1000) {
-		require.NotNil(t, l.forget(inodeKey{ino: n}))
+		require.NotNil(t, l.forget(tree.Key{Ino: n}))
 		require.GreaterOrEqual(t, l.sweepAt, 2*len(l.of), "as many more are made before the next one")
 	}
 	require.Equal(t, sweepMin, l.sweepAt)
@@ -210,8 +211,8 @@ func TestASweepIsDueAgainAfterManyLockFiles(t *testing.T) {
 // What was judged by the content is judged again before it is done.
 func TestAJudgementByContentIsRepeatedWhenTheContentChanged(t *testing.T) {
 	by := judgement{rules: []*layout.Rule{layout.Common}, content: true}
-	again := func(r *layout.Rule) func() ([]*layout.Rule, bool) {
-		return func() ([]*layout.Rule, bool) { return []*layout.Rule{r}, true }
+	again := func(r *layout.Rule) func() judgement {
+		return func() judgement { return judgement{[]*layout.Rule{r}, true} }
 	}
 	require.True(t, by.still(again(layout.Common)))
 	require.False(t, by.still(again(layout.Fixed)))

@@ -9,6 +9,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // hardlinkIndex is what is known of files with several names. One walk through the source notes all of them. There is one walk at a time,
@@ -20,7 +21,7 @@ type hardlinkIndex struct {
 	all  sync.WaitGroup
 
 	mu     sync.Mutex
-	known  map[inodeKey]linkFound
+	known  map[tree.Key]linkFound
 	moves  uint64    // when that was found
 	next   *linkCall // the walk that has not begun yet, if anybody waits for one
 	failed linkFailure
@@ -31,9 +32,9 @@ type hardlinkIndex struct {
 
 // linkCall is one walk, for everybody who asked before it began.
 type linkCall struct {
-	wanted map[inodeKey]bool
+	wanted map[tree.Key]bool
 	done   chan struct{}
-	found  map[inodeKey]linkFound
+	found  map[tree.Key]linkFound
 	moves  uint64
 	err    error
 }
@@ -70,7 +71,7 @@ func (b *hardlinkIndex) close() {
 	b.all.Wait()
 }
 
-func (b *hardlinkIndex) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
+func (b *hardlinkIndex) lookUp(k tree.Key, moves uint64) (linkFound, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.moves != moves {
@@ -82,7 +83,7 @@ func (b *hardlinkIndex) lookUp(k inodeKey, moves uint64) (linkFound, bool) {
 
 // walk waits for a walk that begins after the call. One that is under way already may have passed a place to which a name came since. A
 // caller that is killed does not wait; the walk goes on, for others and to be remembered.
-func (b *hardlinkIndex) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound, uint64, error) {
+func (b *hardlinkIndex) walk(f *rawFS, k tree.Key, who gate.Request) (linkFound, uint64, error) {
 	b.mu.Lock()
 	if b.failed.err != nil && time.Now().Before(b.failed.until) {
 		defer b.mu.Unlock()
@@ -90,7 +91,7 @@ func (b *hardlinkIndex) walk(f *rawFS, k inodeKey, who gate.Request) (linkFound,
 	}
 	call, leads := b.next, b.next == nil
 	if leads {
-		call = &linkCall{wanted: make(map[inodeKey]bool), done: make(chan struct{})}
+		call = &linkCall{wanted: make(map[tree.Key]bool), done: make(chan struct{})}
 		b.next = call
 	}
 	call.wanted[k] = true
@@ -129,7 +130,7 @@ func (b *hardlinkIndex) lead(f *rawFS, call *linkCall) {
 	b.mu.Unlock()
 
 	began := time.Now()
-	w := hardlinkScan{f: f, until: began.Add(linkWalkMax), wanted: call.wanted, found: make(map[inodeKey]linkFound)}
+	w := hardlinkScan{f: f, until: began.Add(linkWalkMax), wanted: call.wanted, found: make(map[tree.Key]linkFound)}
 	call.moves = f.moves.Load()
 	call.err = w.run()
 	call.found = w.found
@@ -152,7 +153,7 @@ func (b *hardlinkIndex) write(call *linkCall, began time.Time, foreign bool) {
 		return
 	}
 	settled := began.Add(-linkSettled).UnixNano()
-	b.known, b.moves = make(map[inodeKey]linkFound), call.moves
+	b.known, b.moves = make(map[tree.Key]linkFound), call.moves
 	for k, found := range call.found {
 		if !foreign && found.ctime < settled {
 			b.known[k] = found

@@ -8,14 +8,15 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // hardlinkScan reads the source once. It notes every inode with several names, and the rules of these names.
 type hardlinkScan struct {
 	f      *rawFS
 	until  time.Time
-	wanted map[inodeKey]bool // noted in any case
-	found  map[inodeKey]linkFound
+	wanted map[tree.Key]bool // noted in any case
+	found  map[tree.Key]linkFound
 	looked uint64 // entries
 }
 
@@ -95,7 +96,7 @@ func (w *hardlinkScan) note(dir int, name string, r *layout.Rule) {
 }
 
 func (w *hardlinkScan) noteInode(st *unix.Stat_t, r *layout.Rule) {
-	k := keyOf(st)
+	k := tree.KeyOf(st)
 	was, seen := w.found[k]
 	if st.Nlink <= 1 && !seen || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return
@@ -123,7 +124,7 @@ func (w *hardlinkScan) enter(fd int, name string, there layout.Entry, by *layout
 		w.noteInode(&st, cmp.Or(there.Inode(false), by))
 		return nil
 	}
-	if e, ok := w.f.git.rootAt(keyOf(&st)); ok {
+	if e, ok := w.f.git.rootAt(tree.KeyOf(&st)); ok {
 		there = e
 	}
 	return w.descend(sub, there.Role, cmp.Or(there.Inode(true), by))

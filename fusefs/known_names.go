@@ -41,7 +41,7 @@ const knownNamesMax = 4096
 
 // madeDir notes that a directory was just made, under a lease that had not ended after so many others.
 func (f *rawFS) madeDir(n *node, losses uint64) {
-	if f.syncs && n != nil && n.isDir() && n.layoutRole() == layout.Plain {
+	if f.syncs && n != nil && n.IsDir() && n.Role() == layout.Plain {
 		n.knownNames.Store(&knownNames{losses: losses, made: time.Now(), names: make(map[string]struct{})})
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // newDirMount is a mount over what counts as a FUSE store, with a directory d that was made under a lease and listed.
@@ -25,7 +26,7 @@ func newDirMount(t *testing.T) (*testMount, *node) {
 	require.NoError(t, os.Mkdir(m.at("d"), 0o755))
 	var st unix.Stat_t
 	require.NoError(t, unix.Stat(filepath.Join(m.source, "d"), &st))
-	n := m.fs.nodes.find(keyOf(&st))
+	n := m.fs.nodes.find(tree.KeyOf(&st))
 	require.NotNil(t, n)
 	for i := range listAfter {
 		require.NoFileExists(t, m.at("d/no"+strconv.Itoa(i)))

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // noCapabilities is what setcap(8) writes for an empty set.
@@ -30,7 +31,7 @@ func (m *testMount) nodeOf(t *testing.T, name string) *node {
 	t.Helper()
 	var st unix.Stat_t
 	require.NoError(t, unix.Stat(filepath.Join(m.source, name), &st))
-	n := m.fs.nodes.find(keyOf(&st))
+	n := m.fs.nodes.find(tree.KeyOf(&st))
 	require.NotNil(t, n)
 	return n
 }

@@ -129,7 +129,7 @@ func (f *rawFS) learnPlace(n *node, want string) string {
 	if watched {
 		moves = k.moves.Load() // before it is asked
 	}
-	at, ok := f.pathOf(n.fd)
+	at, ok := f.source.Place(n.fd)
 	if !ok {
 		return ""
 	}
@@ -191,7 +191,7 @@ func (k *knownPlaces) watch(f *rawFS, n *node) bool {
 
 // forget ends the watch of a node that the kernel has forgotten.
 func (k *knownPlaces) forget(n *node) {
-	if k == nil || !n.isDir() {
+	if k == nil || !n.IsDir() {
 		return
 	}
 	k.mu.Lock()

@@ -11,6 +11,9 @@ import (
 // acknowledged: *st becomes EIO. One that has failed may have landed all the same, and is told, too.
 func (p *permit) leave(st *fuse.Status) {
 	answer := *st
+	if answer == fuse.OK {
+		p.by.Done()
+	}
 	for i := range p.n {
 		g, pass := p.of[i].guard, p.of[i].pass
 		var why error

@@ -5,6 +5,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
@@ -53,58 +54,60 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 
 // admitLink also returns the one rule for the inode with its new name.
 func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at target) (permit, *layout.Rule, fuse.Status) {
-	dir, name := at.dir, at.name
-	if st := checkName(name); st != fuse.OK {
+	if st := checkName(at.name); st != fuse.OK {
 		return permit{}, nil, st
 	}
-	for range linkTries {
-		var r *layout.Rule
-		known := false
-		p, st := f.settled(func() (p permit, st fuse.Status) {
-			p, r, known, st = f.admitLinkAsKnown(cancel, in, n, at)
-			return p, st
-		})
-		if st != fuse.OK {
-			return p, nil, st
-		}
-		if known {
-			if p, st = f.takeMoveLock(p); st == fuse.OK {
-				p.hold(f, f.holdOfEntry(false, dir))
-				st = f.admitSnapshotLink(&p, &in.InHeader, n, called{dir, name})
-			}
-			return p, r, st
-		}
-		p.abandon()
-		if st := f.learnLinks(n, gate.Request{Caller: callerID(&in.InHeader), Signal: cancel}); st != fuse.OK {
-			return permit{}, nil, st
-		}
-	}
-	return permit{}, nil, f.refused()
+	m := engine.Mutation{Op: gate.OpLink, Caller: callerID(&in.InHeader), Inode: n, Names: []engine.Name{at.engineName()}}
+	c := &furtherName{f: f, signal: cancel, h: &in.InHeader, n: n, at: at}
+	p, st := f.begin(m, c)
+	return p, c.rule, st
 }
 
-// admitLinkAsKnown judges by the names known so far.
-func (f *rawFS) admitLinkAsKnown(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at target) (p permit, r *layout.Rule, known bool, st fuse.Status) {
-	dir, name := at.dir, at.name
-	if known, st = f.linksKnown(n); st != fuse.OK {
-		return p, nil, known, st
+// furtherName gives an inode one more name.
+type furtherName struct {
+	f      *rawFS
+	signal <-chan struct{}
+	h      *fuse.InHeader
+	n      *node
+	at     target
+
+	knows bool // all names of the inode
+	rule  *layout.Rule
+}
+
+// ask judges by the names known so far.
+func (c *furtherName) ask() (p permit, st fuse.Status) {
+	f, n, dir, name := c.f, c.n, c.at.dir, c.at.name
+	if c.knows, st = f.linksKnown(n); st != fuse.OK {
+		return permit{}, st
 	}
 	var buf [4]*layout.Rule
-	rules := f.rulesIf(known, n, f.entryRules(buf[:0], dir, name))
+	rules := f.rulesIf(c.knows, n, f.entryRules(buf[:0], dir, name))
 	if f.linksBranch(n, dir, name) {
 		rules = append(rules[:0], layout.Fixed)
 	}
 	if len(rules) > 1 {
-		return p, nil, known, fuse.EXDEV
+		return permit{}, fuse.EXDEV
 	}
-	guarded, st := f.guardsOfLink(n, at)
+	c.rule = rules[0]
+	guarded, st := f.guardsOfLink(n, c.at)
 	if st != fuse.OK {
-		return p, nil, known, st
+		return permit{}, st
 	}
-	p, st = f.admitAs(permit{
-		op: gate.OpLink, place: f.exemptPlaceOfLink(n, dir, name), may: mayLink(n, dir), signal: cancel, round: dir, guarded: guarded,
-	}, &in.InHeader, rules)
-	return p, rules[0], known, st
+	return f.admitAs(permit{
+		op: gate.OpLink, place: f.exemptPlaceOfLink(n, dir, name), may: mayLink(n, dir), signal: c.signal, round: dir, guarded: guarded,
+	}, c.h, rules)
 }
+
+func (c *furtherName) known() bool { return c.knows }
+
+func (c *furtherName) learn() fuse.Status {
+	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
+}
+
+func (c *furtherName) moves() bool        { return true }
+func (c *furtherName) hold() hold         { return c.f.holdOfEntry(false, c.at.dir) }
+func (c *furtherName) still(*permit) bool { return true }
 
 // Unlink removes a name.
 func (f *rawFS) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
@@ -132,7 +135,7 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if st != fuse.OK {
 		return st
 	}
-	if dir.layoutRole().NamesCheckouts() {
+	if dir.Role().NamesCheckouts() {
 		defer f.reread(consent{}) // once the change has left
 	}
 	defer p.leave(&st)
@@ -148,7 +151,6 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 	if locks {
 		f.git.locks.unlock(lock)
 	}
-	f.lostLock(dir, name)
 	return st
 }
 

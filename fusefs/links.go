@@ -64,7 +64,7 @@ func (f *rawFS) linksKnown(n *node) (known bool, st fuse.Status) {
 
 // mayLink reports whether other names of a file can matter.
 func (f *rawFS) mayLink(n *node) bool {
-	return f.opts.Layout.ByName() && !n.isDir() && (!f.git.on || len(f.git.now.Load().roots) > 0)
+	return f.opts.Layout.ByName() && !n.IsDir() && (!f.git.on || len(f.git.now.Load().roots) > 0)
 }
 
 func (l *linked) learn(found linkFound, moves uint64) {
@@ -86,7 +86,7 @@ func (f *rawFS) learnLinks(n *node, who gate.Request) fuse.Status {
 			return fuse.EINTR
 		}
 		if err != nil {
-			f.opts.Log.Debug("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", n.key.ino), zap.Error(err))
+			f.opts.Log.Debug("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", n.key.Ino), zap.Error(err))
 			return f.refused()
 		}
 	}
@@ -124,9 +124,9 @@ func (f *rawFS) rulesIf(known bool, n *node, to []*layout.Rule) []*layout.Rule {
 	if known {
 		to = n.rules(to)
 	} else {
-		to = n.seenRules(to)
+		to = n.SeenRules(to)
 	}
-	return f.resolve(to, func() (string, bool) { return f.relOfNode(n) }, f.rulesOfRefContent)
+	return f.resolve(to, func() (string, bool) { return f.source.Path(n.fd) }, f.rulesOfRefContent)
 }
 
 // beginChange and endChange enclose every mutation of a file's content or attributes. So it is not

@@ -14,6 +14,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -140,7 +141,7 @@ func (f *rawFS) learnNode(t *testing.T, name string) *node {
 	require.NoError(t, err)
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(fd, &st))
-	return &node{fd: fd, key: keyOf(&st), kind: st.Mode & unix.S_IFMT}
+	return &node{fd: fd, key: tree.KeyOf(&st), kind: st.Mode & unix.S_IFMT}
 }
 
 // There are more files than are remembered. Those that are asked for are found all the same.
@@ -149,11 +150,11 @@ func TestAWalkFindsFilesBeyondThoseRemembered(t *testing.T) {
 	require.NoError(t, os.Link(filepath.Join(m.source, "main/d/0"), filepath.Join(m.source, "worktrees/a/f")))
 	n := m.fs.learnNode(t, "main/d/0")
 	defer func() { _ = unix.Close(n.fd) }()
-	full := make(map[inodeKey]linkFound)
+	full := make(map[tree.Key]linkFound)
 	for i := range linksMax {
-		full[inodeKey{0, uint64(i)}] = linkFound{}
+		full[tree.Key{Ino: uint64(i)}] = linkFound{}
 	}
-	w := hardlinkScan{f: m.fs, until: time.Now().Add(time.Hour), wanted: map[inodeKey]bool{n.key: true}, found: full}
+	w := hardlinkScan{f: m.fs, until: time.Now().Add(time.Hour), wanted: map[tree.Key]bool{n.key: true}, found: full}
 	require.NoError(t, w.run())
 	require.Len(t, w.found, linksMax+1)
 	require.Len(t, w.found[n.key].rules, 2)

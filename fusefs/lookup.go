@@ -22,7 +22,7 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 		return st
 	}
 	b := f.cacheGenOf(dir)
-	if dir.layoutRole().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
+	if dir.Role().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
 		f.reread(consent{}) // git has made it behind the mount, or through another one
 	}
 	if f.isAbsent(dir, name) {
@@ -37,9 +37,9 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 }
 
 func (f *rawFS) lookup(h *fuse.InHeader, dir *node, name string, out *fuse.EntryOut) fuse.Status {
-	if dir.layoutRole() != layout.Plain { // what is seen here has a rule by its name
-		f.tree.RLock()
-		defer f.tree.RUnlock()
+	if dir.Role() != layout.Plain { // what is seen here has a rule by its name
+		f.ruledNames.RLock()
+		defer f.ruledNames.RUnlock()
 	}
 	return f.entry(h, dir, name, out)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/fusefs/transport"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // mountOptions are the properties of the file system that the kernel is told. The transport adds its own.
@@ -202,7 +203,7 @@ func sameAsSource(target, root int, source, mountpoint string) error {
 	if err := errors.Join(unix.Fstat(target, &a), unix.Fstat(root, &b)); err != nil {
 		return err
 	}
-	if keyOf(&a) != keyOf(&b) {
+	if tree.KeyOf(&a) != tree.KeyOf(&b) {
 		return fmt.Errorf("%s was replaced while it was being mounted", source)
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // A guard hangs on the name of a worktree's root. When the name changes, the rule of the whole tree
@@ -25,7 +26,7 @@ import (
 //	freeze        what these guards have let in has taken effect, and nothing follows
 //	permission    again: leases may have changed hands
 //	moveLock      as with every rename
-//	tree          no name is looked up; only for the rename itself
+//	ruledNames    no name is looked up; only for the rename itself
 //
 // A mutation that waits for the freeze holds nothing: it has left what it had entered. All waits
 // are bounded. After a timeout the answer is EBUSY, and everything goes on as before.
@@ -89,8 +90,8 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 		return st
 	}
 	defer p.leave(&st)
-	f.tree.Lock()
-	defer f.tree.Unlock()
+	f.ruledNames.Lock()
+	defer f.ruledNames.Unlock()
 	return f.renameAt(r, &p)
 }
 
@@ -164,7 +165,7 @@ func (f *rawFS) nodeAt(dir *node, name string) *node {
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return nil
 	}
-	return f.nodes.find(keyOf(&st))
+	return f.nodes.find(tree.KeyOf(&st))
 }
 
 // depthMax bounds a walk upwards. Deeper nodes count as below.

@@ -6,19 +6,15 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"golang.org/x/sys/unix"
 )
-
-// inodeKey identifies an inode of the backing store. Hard links share one.
-type inodeKey struct{ dev, ino uint64 }
-
-func keyOf(st *unix.Stat_t) inodeKey { return inodeKey{st.Dev, st.Ino} }
 
 // node is an inode as the kernel knows it. Its descriptor pins the backing inode, so the key cannot
 // be reused while the node lives.
 type node struct {
 	id   uint64
-	key  inodeKey
+	key  tree.Key
 	fd   int    // of this very inode: O_PATH|O_NOFOLLOW, or a handle's (sharedFD). Never read from or written to
 	kind uint32 // S_IFMT bits
 
@@ -59,7 +55,10 @@ type node struct {
 	listed atomic.Uint64 // when the kernel began to cache the directory, see dirFlags
 }
 
-func (n *node) isDir() bool { return n.kind == unix.S_IFDIR }
+// Key, FD and IsDir make an inode one that policies may ask (tree.Inode).
+func (n *node) Key() tree.Key { return n.key }
+func (n *node) FD() int       { return n.fd }
+func (n *node) IsDir() bool   { return n.kind == unix.S_IFDIR }
 
 // addWriter and dropWriter keep the inode's handles open for writing. They judge stores through
 // mappings.
@@ -95,13 +94,13 @@ type nodeTable struct {
 
 type nodeShard struct {
 	sync.Mutex
-	byKey map[inodeKey]*node
+	byKey map[tree.Key]*node
 }
 
 func newNodeTable(root *node) *nodeTable {
 	t := &nodeTable{}
 	for i := range t.shards {
-		t.shards[i].byKey = make(map[inodeKey]*node)
+		t.shards[i].byKey = make(map[tree.Key]*node)
 	}
 	root.id, root.lookups = fuse.FUSE_ROOT_ID, 1
 	t.lastID.Store(fuse.FUSE_ROOT_ID)
@@ -111,8 +110,8 @@ func newNodeTable(root *node) *nodeTable {
 	return t
 }
 
-func (t *nodeTable) shard(k inodeKey) *nodeShard {
-	return &t.shards[(k.ino^k.ino>>8^k.dev)%uint64(len(t.shards))]
+func (t *nodeTable) shard(k tree.Key) *nodeShard {
+	return &t.shards[(k.Ino^k.Ino>>8^k.Dev)%uint64(len(t.shards))]
 }
 
 // get returns the node of a request, nil for an id that the kernel has forgotten.
@@ -125,7 +124,7 @@ func (t *nodeTable) get(id uint64) *node {
 }
 
 // find returns the node of a backing inode, if the kernel knows it.
-func (t *nodeTable) find(k inodeKey) *node {
+func (t *nodeTable) find(k tree.Key) *node {
 	s := t.shard(k)
 	s.Lock()
 	defer s.Unlock()
@@ -146,7 +145,7 @@ func (t *nodeTable) remember(fd int, st *unix.Stat_t, who *userQuota, seen func(
 // rememberAs is remember for a descriptor that may be a handle's (lent). is says whether the inode
 // now uses this descriptor; otherwise it still belongs to the caller.
 func (t *nodeTable) rememberAs(fd int, st *unix.Stat_t, who *userQuota, lent bool, seen func(*node)) (n *node, is bool) {
-	k := keyOf(st)
+	k := tree.KeyOf(st)
 	s := t.shard(k)
 	s.Lock()
 	defer s.Unlock()

@@ -144,7 +144,7 @@ func (f *rawFS) Fsync(cancel <-chan struct{}, in *fuse.FsyncIn) (st fuse.Status)
 		}
 		defer p.leave(&st)
 		p.place.Release() // a rename of the file need not wait: no byte changes
-		p.letGo()
+		p.held.Release()
 		if h.lost.Swap(false) {
 			return fuse.EIO
 		}

@@ -36,7 +36,7 @@ func (f *rawFS) partRules(rules []*layout.Rule, r renaming) []*layout.Rule {
 
 // isFileBelow reports whether something other than a directory lies at a path below the source.
 func (f *rawFS) isFileBelow(rel string) bool {
-	fd, err := f.openBelow(rel, unix.O_PATH)
+	fd, err := f.source.Open(rel, unix.O_PATH)
 	if err != nil {
 		return false
 	}
@@ -54,7 +54,7 @@ func (f *rawFS) rootOfPart(id lease.WorktreeID) string {
 }
 
 func (f *rawFS) findPart(id lease.WorktreeID, dir string, role layout.Role) string {
-	fd, err := f.openBelow(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := f.source.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return ""
 	}

@@ -77,7 +77,7 @@ func (t *touch) facts() touchFacts {
 	facts := touchFacts{
 		fixed: !unflagged(t.n.fd, "", flagImmutable),
 		owner: st.Uid == k.UID || k.Capable(unix.CAP_FOWNER, st.Uid, st.Gid),
-		setid: !t.n.isDir() && (st.Mode&unix.S_ISUID != 0 || st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP),
+		setid: !t.n.IsDir() && (st.Mode&unix.S_ISUID != 0 || st.Mode&(unix.S_ISGID|unix.S_IXGRP) == unix.S_ISGID|unix.S_IXGRP),
 	}
 	if t.caps {
 		facts.setid = false // the bits stay

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -31,12 +32,12 @@ func (f *rawFS) entryOf(dir *node, name string) layout.Entry {
 	if e, ok := f.git.rootCalled(dir, name); ok {
 		return e
 	}
-	return f.opts.Layout.Entry(dir.layoutRole(), name)
+	return f.opts.Layout.Entry(dir.Role(), name)
 }
 
 // entryOfNode is what the layout says of a node that stands at dir/name.
 func (f *rawFS) entryOfNode(n, dir *node, name string) layout.Entry {
-	if n.isDir() {
+	if n.IsDir() {
 		if e, ok := f.git.rootAt(n.key); ok {
 			return e
 		}
@@ -44,7 +45,7 @@ func (f *rawFS) entryOfNode(n, dir *node, name string) layout.Entry {
 	return f.entryOf(dir, name)
 }
 
-func (n *node) layoutRole() layout.Role {
+func (n *node) Role() layout.Role {
 	if r := n.role.Load(); r != nil {
 		return *r
 	}
@@ -53,7 +54,7 @@ func (n *node) layoutRole() layout.Role {
 
 // takeRole gives a directory a role. It never loses the one that it has by being seen elsewhere.
 func (n *node) takeRole(r layout.Role) {
-	if r != layout.Plain && r != n.layoutRole() {
+	if r != layout.Plain && r != n.Role() {
 		n.role.Store(&r)
 	}
 }
@@ -62,14 +63,14 @@ func (n *node) takeRole(r layout.Role) {
 // of its guard, and does not open what is elsewhere now. A rename through the mount is noted by
 // moved.
 func (f *rawFS) stand(n, dir *node, name string, links uint64) {
-	n.addParent(dir, n.isDir() || links <= 1)
+	n.addParent(dir, n.IsDir() || links <= 1)
 	f.callIt(n, dir, name)
 	e := f.entryOfNode(n, dir, name)
 	f.noteGitdir(n, dir, name)
-	if n.isDir() {
+	if n.IsDir() {
 		n.takeRole(e.Role)
 	}
-	was, r := n.own.Load(), e.Inode(n.isDir())
+	was, r := n.own.Load(), e.Inode(n.IsDir())
 	if f.sealed[n.key] { // whatever the layout says of the name
 		r = layout.Sealed
 	}
@@ -77,7 +78,7 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 		return
 	}
 	n.own.Store(r)
-	if n.isDir() || !f.git.on { // lock files of git come and go all the time
+	if n.IsDir() || !f.git.on { // lock files of git come and go all the time
 		f.moves.Add(1)
 	}
 }
@@ -85,17 +86,17 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 // moved notes a rename through the mount: the rule of the new path replaces the
 // one of the old.
 func (f *rawFS) moved(n, wasIn, dir *node, name string) {
-	n.addParent(dir, n.isDir())
+	n.addParent(dir, n.IsDir())
 	f.callIt(n, dir, name)
 	was := n.own.Load()
 	if f.sealed[n.key] {
 		return
 	}
-	r := f.entryOfNode(n, dir, name).Inode(n.isDir())
+	r := f.entryOfNode(n, dir, name).Inode(n.IsDir())
 	n.own.Store(r)
 	f.noteGitdir(n, dir, name)
 	switch {
-	case f.git.on && !n.isDir():
+	case f.git.on && !n.IsDir():
 		f.disownMoved(n, dir, name, !was.Same(r))
 	case was.Same(r) && !f.newArea(wasIn, dir, r):
 	default:
@@ -137,7 +138,7 @@ func (n *node) parentList() []*node {
 
 // callIt notes under which name a file was seen, for whereCalled.
 func (f *rawFS) callIt(n, dir *node, name string) {
-	if (f.moveLock.on || f.ruled()) && name != "" && !n.isDir() {
+	if (f.moveLock.on || f.ruled()) && name != "" && !n.IsDir() {
 		n.called.Store(&called{dir, name})
 	}
 }
@@ -155,7 +156,7 @@ func (n *node) rulesWithin(to []*layout.Rule, depth int) []*layout.Rule {
 }
 
 // seenRules are those of the places where the kernel has met the inode.
-func (n *node) seenRules(to []*layout.Rule) []*layout.Rule { return n.seenRulesWithin(to, depthMax) }
+func (n *node) SeenRules(to []*layout.Rule) []*layout.Rule { return n.seenRulesWithin(to, depthMax) }
 
 // seenRulesWithin goes upwards for so many steps. Directories that were moved behind the
 // mount may each have been seen in the other; nobody writes below those until they are
@@ -186,7 +187,7 @@ func (f *rawFS) entryRules(to []*layout.Rule, dir *node, name string) []*layout.
 	if r := f.entryOf(dir, name).Change; r != nil {
 		return addRule(to, r)
 	}
-	return f.resolve(dir.rules(to), func() (string, bool) { return f.relOf(dir, name) }, f.rulesOfRef)
+	return f.resolve(dir.rules(to), func() (string, bool) { return f.source.PathOf(dir.fd, name) }, f.rulesOfRef)
 }
 
 func addRule(to []*layout.Rule, r *layout.Rule) []*layout.Rule {
@@ -260,7 +261,7 @@ func newRoot(o Options, fd int) (*node, error) {
 	if err := unix.Fstat(fd, &st); err != nil {
 		return nil, err
 	}
-	n := &node{key: keyOf(&st), fd: fd, kind: st.Mode & unix.S_IFMT}
+	n := &node{key: tree.KeyOf(&st), fd: fd, kind: st.Mode & unix.S_IFMT}
 	e := o.Layout.Root()
 	n.takeRole(e.Role)
 	n.own.Store(e.Own)

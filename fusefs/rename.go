@@ -8,7 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // Rename moves a name. Within one guard it is one mutation. Between two guards it is EXDEV, so that
@@ -30,7 +32,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	defer drop()
 	if admin, ok := f.changesNotes(r.to, newName); ok {
 		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
-	} else if r.from.layoutRole().NamesCheckouts() {
+	} else if r.from.Role().NamesCheckouts() {
 		defer f.reread(consent{})
 	}
 	r.seen, r.free = f.targetsOf(r), f.movesCheckout(r)
@@ -52,53 +54,53 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 
 // admitRename asks the guards of both names, and takes the move lock.
 func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (permit, fuse.Status) {
-	for range linkTries {
-		p, judged, st := f.admitRenameAsSeen(r, through)
-		if st != fuse.OK {
-			return p, st
-		}
-		if p.hold(f, f.holdOfEntry(judged.content, r.from, r.to)); judged.still(func() ([]*layout.Rule, bool) {
-			rules, content, _ := f.renameRules(r)
-			return rules, content
-		}) {
-			st = f.admitSnapshotNames(&p, gate.OpRename, &r.in.InHeader, called{r.from, r.oldName}, called{r.to, r.newName})
-			return p, st
-		}
-		p.abandon()
-	}
-	return permit{}, f.refused() // what lies there changes all the time
+	m := engine.Mutation{Op: gate.OpRename, Caller: callerID(&r.in.InHeader), Names: []engine.Name{{Dir: r.from, Name: r.oldName}, {Dir: r.to, Name: r.newName}}}
+	return f.begin(m, &nameMove{f: f, r: r, through: through})
 }
 
-// admitRenameAsSeen judges by what lies in the repository now.
-func (f *rawFS) admitRenameAsSeen(r renaming, through *gate.Freeze) (p permit, by judgement, st fuse.Status) {
-	p, st = f.settled(func() (permit, fuse.Status) {
-		ok := false
-		if by.rules, by.content, ok = f.renameRules(r); !ok {
-			return permit{}, fuse.EXDEV
-		}
-		if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
-			return permit{}, f.refuseRule(gate.OpRename, callerID(&r.in.InHeader), rule)
-		}
-		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.from, r.oldName); st != fuse.OK {
-			return permit{}, st
-		}
-		if st := f.admitLock(gate.OpRename, callerID(&r.in.InHeader), r.to, r.newName); st != fuse.OK {
-			return permit{}, st
-		}
-		guarded, st := f.guardsOfRename(r)
-		if st != fuse.OK {
-			return permit{}, st
-		}
-		p, st := f.admitAs(permit{
-			op: gate.OpRename, guarded: guarded, through: through, signal: r.signal, place: f.exemptPlaceOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
-			may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
-		}, &r.in.InHeader, by.rules)
-		if st == fuse.OK {
-			p, st = f.takeMoveLock(p)
-		}
-		return p, st
+// nameMove moves a name, or exchanges two.
+type nameMove struct {
+	everyNameKnown
+	f       *rawFS
+	r       renaming
+	through *gate.Freeze
+
+	by judgement
+}
+
+// ask judges by what lies in the repository now.
+func (c *nameMove) ask() (permit, fuse.Status) {
+	f, r, h, ok := c.f, c.r, &c.r.in.InHeader, false
+	if c.by.rules, c.by.content, ok = f.renameRules(r); !ok {
+		return permit{}, fuse.EXDEV
+	}
+	if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
+		return permit{}, f.refuseRule(gate.OpRename, callerID(h), rule)
+	}
+	if st := f.admitLock(gate.OpRename, callerID(h), r.from, r.oldName); st != fuse.OK {
+		return permit{}, st
+	}
+	if st := f.admitLock(gate.OpRename, callerID(h), r.to, r.newName); st != fuse.OK {
+		return permit{}, st
+	}
+	guarded, st := f.guardsOfRename(r)
+	if st != fuse.OK {
+		return permit{}, st
+	}
+	return f.admitAs(permit{
+		op: gate.OpRename, guarded: guarded, through: c.through, signal: r.signal, place: f.exemptPlaceOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+		may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
+	}, h, c.by.rules)
+}
+
+func (c *nameMove) moves() bool { return true }
+func (c *nameMove) hold() hold  { return c.f.holdOfEntry(c.by.content, c.r.from, c.r.to) }
+
+func (c *nameMove) still(*permit) bool {
+	return c.by.still(func() (by judgement) {
+		by.rules, by.content, _ = c.f.renameRules(c.r)
+		return by
 	})
-	return p, by, st
 }
 
 // renameAt makes the rename and notes the new places.
@@ -136,7 +138,6 @@ func (f *rawFS) renameAt(r renaming, p *permit) fuse.Status {
 	case locks:
 		f.lockMoved(lock, nil)
 	}
-	f.lostLock(r.from, r.oldName)
 	f.renames.Add(1) // before long timeouts are moved, see cacheGen
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
@@ -206,7 +207,7 @@ func (f *rawFS) resettle(wasIn *node, wasCalled string, dir *node, name string) 
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return false
 	}
-	if n := f.nodes.find(keyOf(&st)); n != nil {
+	if n := f.nodes.find(tree.KeyOf(&st)); n != nil {
 		n.renamed(wasIn, wasCalled, dir, name)
 		f.moved(n, wasIn, dir, name)
 	}

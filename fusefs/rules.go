@@ -112,15 +112,9 @@ func (p *permit) admitGuarded(h *fuse.InHeader) fuse.Status {
 		}
 		req := p.request(h, gate.NoEpoch)
 		req.At, req.May, req.Makes = nil, nil, g.makes // a rule outranks places that are exempt, and takes no lease
-		if p.n == len(p.of) {
-			return fuse.EXDEV
+		if _, st := p.enter(g.guard(), req, g.lock, fuse.EXDEV); st != fuse.OK {
+			return st
 		}
-		pass, no := g.guard().Enter(req)
-		if no != nil {
-			return fuse.Status(no.Errno)
-		}
-		p.of[p.n].guard, p.of[p.n].pass, p.of[p.n].lock = g.guard(), pass, g.lock
-		p.n++
 	}
 	return fuse.OK
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -17,7 +18,7 @@ type lockedFiles struct{ f *rawFS }
 
 // Look tells which file lies at a path below the source.
 func (l lockedFiles) Look(rel string) (tenure.File, bool) {
-	fd, err := l.f.openBelow(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := l.f.source.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return tenure.File{}, false
 	}
@@ -42,11 +43,11 @@ func fileAt(dir int, name string) (tenure.File, bool) {
 }
 
 // Read reads a regular file.
-func (l lockedFiles) Read(rel string, most int64) ([]byte, error) { return l.f.readBelow(rel, most) }
+func (l lockedFiles) Read(rel string, most int64) ([]byte, error) { return l.f.source.Read(rel, most) }
 
 // Remove removes a lock file if it is this very file. The book lets nobody else change its name meanwhile.
 func (l lockedFiles) Remove(rel string, is tenure.File) error {
-	dir, err := l.f.openBelow(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := l.f.source.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return err
 	}
@@ -71,7 +72,7 @@ func (l lockedFiles) Remove(rel string, is tenure.File) error {
 
 // Forget makes the kernel ask again for a name.
 func (l lockedFiles) Forget(rel string) {
-	dir, err := l.f.openBelow(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+	dir, err := l.f.source.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return // the directory is gone, and the name with it
 	}
@@ -80,7 +81,7 @@ func (l lockedFiles) Forget(rel string) {
 	if !ok {
 		return
 	}
-	if n := l.f.nodes.find(keyOf(&st)); n != nil {
+	if n := l.f.nodes.find(tree.KeyOf(&st)); n != nil {
 		l.f.kernel.Expire(n.id, path.Base(rel))
 	}
 }

@@ -57,7 +57,7 @@ func (f *rawFS) born(path string, p lockfile.Place) bool {
 // admitFixedNode refuses a change of the content or the attributes of a file that a rule lets nobody change. Whoever makes
 // it may, while it is open. Where a window is open, that decides, as in admitFixedName.
 func (f *rawFS) admitFixedNode(op gate.Op, h *fuse.InHeader, n *node, at inodeTarget) (over []guarding, st fuse.Status) {
-	if at.place.Free() || n.isDir() || op == gate.OpLink {
+	if at.place.Free() || n.IsDir() || op == gate.OpLink {
 		return nil, fuse.OK
 	}
 	p := at.place
@@ -96,7 +96,7 @@ func (f *rawFS) refuseFixed(why gate.Reason, op gate.Op, h *fuse.InHeader, r *lo
 // admitSize refuses to truncate a file that only grows. on is the handle by which it was admitted, nil for none.
 func (f *rawFS) admitSize(p *permit, h *fuse.InHeader, n *node, on *handle, size uint64) fuse.Status {
 	switch {
-	case !f.ruled() || n.isDir() || inWindow(p.guarded):
+	case !f.ruled() || n.IsDir() || inWindow(p.guarded):
 		return fuse.OK
 	case on != nil && (on.grows != nil || on.made):
 		return f.admitGrowth(p, h, on, true, size)

@@ -66,10 +66,10 @@ func (t *flockTenures) endWith(h *handle, locks *flock.Table) {
 // flocked returns the lock that a flock on an inode takes; nil if no rule tells of one. Done must follow. A file that
 // has lost its name locks nothing.
 func (f *rawFS) flocked(n *node) *tenure.Lock {
-	if !f.ruled() || n.isDir() {
+	if !f.ruled() || n.IsDir() {
 		return nil
 	}
-	rel, ok := f.relOfNode(n)
+	rel, ok := f.source.Path(n.fd)
 	if !ok {
 		return nil
 	}
@@ -132,7 +132,7 @@ func (f *rawFS) afterFlock(n *node, r *flock.Request) fuse.Status {
 		return st
 	}
 	defer leave()
-	rel, _ := f.relOfNode(n)
+	rel, _ := f.source.Path(n.fd)
 	c := process.Caller{TID: flock.TopSharer(r.Thread, path.Base(rel)), UID: r.UID}
 	is, _ := fileAt(n.fd, "")
 	number, err := l.Locked(c, is)

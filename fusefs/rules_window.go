@@ -99,14 +99,6 @@ func (f *rawFS) enterWindows(p *permit, h *fuse.InHeader, on *handle) (in bool, 
 func (p *permit) enterWindow(h *fuse.InHeader, w *tenure.Window) fuse.Status {
 	req := p.request(h, gate.NoEpoch)
 	req.At, req.May = nil, nil
-	if p.n == len(p.of) {
-		return fuse.EXDEV
-	}
-	pass, no := w.Guard().Enter(req)
-	if no != nil {
-		return fuse.Status(no.Errno)
-	}
-	p.of[p.n].guard, p.of[p.n].pass = w.Guard(), pass
-	p.n++
-	return fuse.OK
+	_, st := p.enter(w.Guard(), req, nil, fuse.EXDEV)
+	return st
 }

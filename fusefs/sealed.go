@@ -5,6 +5,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // covers returns the rule that keeps the name of a sealed directory, or of one above it, from being
@@ -17,7 +18,7 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) *layout.Rule {
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return nil
 	}
-	switch k := keyOf(&st); {
+	switch k := tree.KeyOf(&st); {
 	case f.sealed[k], f.above[k] && !f.git.on:
 		return layout.Sealed
 	case f.above[k]:

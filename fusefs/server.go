@@ -19,6 +19,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -164,12 +165,12 @@ func (s *Server) Seal(path string) error {
 	if err := unix.Stat(path, &st); err != nil {
 		return fmt.Errorf("seal %s: %w", path, err)
 	}
-	s.fs.sealed[keyOf(&st)] = true
+	s.fs.sealed[tree.KeyOf(&st)] = true
 	for dir := filepath.Dir(filepath.Clean(path)); len(dir) > len(s.opts.Source); dir = filepath.Dir(dir) {
 		if err := unix.Stat(dir, &st); err != nil {
 			return fmt.Errorf("seal %s: %w", path, err)
 		}
-		s.fs.above[keyOf(&st)] = true
+		s.fs.above[tree.KeyOf(&st)] = true
 	}
 	return nil
 }
@@ -289,8 +290,7 @@ func (s *Server) RuleAt(rel string) *layout.Rule { return s.fs.ruleAt(strings.Tr
 
 // Ready reports whether a path below the mount root belongs to a snapshot of JVS that is READY.
 func (s *Server) Ready(rel string) bool {
-	id, is := layout.SnapshotOf(strings.Trim(rel, "/"))
-	return is && s.fs.jvs.on && s.fs.ready(id)
+	return s.fs.jvs != nil && s.fs.jvs.Ready(strings.Trim(rel, "/"))
 }
 
 // RootOf is where the root of a worktree lies below the source; "." is the source itself.

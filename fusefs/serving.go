@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -147,7 +148,7 @@ func isWorktree(repo, root int, id lease.WorktreeID) error {
 	if err == nil {
 		err = unix.Fstat(root, &here)
 	}
-	if err == nil && keyOf(&there) != keyOf(&here) {
+	if err == nil && tree.KeyOf(&there) != tree.KeyOf(&here) {
 		err = errors.New("it was renamed or replaced while it was being mounted")
 	}
 	if err != nil {

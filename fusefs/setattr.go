@@ -110,7 +110,7 @@ func (f *rawFS) setOwner(in *fuse.SetAttrIn, n *node, _ *handle) error {
 // owner or CAP_FOWNER, and more of them are removed without CAP_FSETID. If the caller's
 // capabilities are not visible it is trusted.
 func changerOfOwner(h *fuse.InHeader, n *node) (caller, error) {
-	if n.isDir() || !n.setid.Load() || h.Pid == 0 {
+	if n.IsDir() || !n.setid.Load() || h.Pid == 0 {
 		return standIn(h), nil
 	}
 	st, ok := statOf(n.fd)

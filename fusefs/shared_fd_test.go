@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
 )
@@ -31,7 +32,7 @@ func newLender(t *testing.T) *lender {
 	require.NoError(t, err)
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(fd, &st))
-	l.node = &node{key: keyOf(&st), fd: fd, kind: unix.S_IFREG, quota: &l.share}
+	l.node = &node{key: tree.KeyOf(&st), fd: fd, kind: unix.S_IFREG, quota: &l.share}
 	return l
 }
 
@@ -119,8 +120,8 @@ func TestTheInodesNumberAlwaysFindsTheInode(t *testing.T) {
 		users.Go(func() {
 			for {
 				var st unix.Stat_t
-				if err := unix.Fstat(l.node.fd, &st); err != nil || keyOf(&st) != l.node.key {
-					t.Errorf("%v %v", err, keyOf(&st))
+				if err := unix.Fstat(l.node.fd, &st); err != nil || tree.KeyOf(&st) != l.node.key {
+					t.Errorf("%v %v", err, tree.KeyOf(&st))
 					return
 				}
 				select {
@@ -170,7 +171,7 @@ func TestAPinIsOfTheVeryInode(t *testing.T) {
 	require.Equal(t, unix.FD_CLOEXEC, inherited)
 	var st unix.Stat_t
 	require.NoError(t, unix.Fstat(pin, &st))
-	require.Equal(t, l.node.key, keyOf(&st))
+	require.Equal(t, l.node.key, tree.KeyOf(&st))
 	require.NoError(t, unix.Close(pin))
 }
 

@@ -3,8 +3,10 @@ package fusefs
 import (
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // entryName is a name in a directory.
@@ -25,6 +27,9 @@ type target struct {
 	gets   tenure.File // the lock file that gets the name by a link
 }
 
+// engineName is the name as the policies are asked about it.
+func (e entryName) engineName() engine.Name { return engine.Name{Dir: e.dir, Name: e.name} }
+
 // targetOf finds out what the rules say of a name.
 func (f *rawFS) targetOf(dir *node, name string) target {
 	if !f.ruled() {
@@ -40,7 +45,7 @@ func (f *rawFS) targetIn(dir *node, in string, ok bool, name string) target {
 	if !ok {
 		return s
 	}
-	s.path = relative(join(in, name))
+	s.path = tree.Relative(tree.Join(in, name))
 	if s.place = f.opts.Locks.Rules().At(s.path); !s.place.Free() {
 		s.exists, s.isDir = kindAt(s.entryName)
 	}
@@ -102,16 +107,16 @@ func (f *rawFS) inodeTargetOf(n *node) (s inodeTarget) {
 
 // pathOfFile is the path of an inode below the source; false if it has no name any more.
 func (f *rawFS) pathOfFile(n *node) (string, bool) {
-	if n.isDir() {
+	if n.IsDir() {
 		path, ok := f.dirPath(n)
-		return relative(path), ok
+		return tree.Relative(path), ok
 	}
-	if path, ok := f.relOfNode(n); ok {
+	if path, ok := f.source.Path(n.fd); ok {
 		return path, ok
 	}
 	c := n.called.Load()
 	if c == nil || f.nodes.get(c.dir.id) != c.dir || f.nodeAt(c.dir, c.name) != n {
 		return "", false
 	}
-	return f.relOf(c.dir, c.name)
+	return f.source.PathOf(c.dir.fd, c.name)
 }

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/fusefs/inotify"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // watcher sees changes that are made behind the mount on the same kernel. It tells the mount's kernel side at once, instead of after
@@ -155,7 +156,7 @@ func (f *rawFS) changedBehind(dir *node, name string, mask uint32) {
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
 		return
 	}
-	child := f.nodes.find(keyOf(&st))
+	child := f.nodes.find(tree.KeyOf(&st))
 	if child == nil {
 		return
 	}

@@ -32,7 +32,7 @@ func eventsOf(level uint32) uint32 {
 // watch watches a directory, at least for what a level needs. When it returns the watch exists, so what is read of the directory afterwards
 // can be cached. It asks only the backing file system, and never the disk.
 func (w *watcher) watch(f *rawFS, n *node, level uint32) {
-	for was := n.watched.Load(); w.inotify != nil && n.isDir() && was < level; was = n.watched.Load() {
+	for was := n.watched.Load(); w.inotify != nil && n.IsDir() && was < level; was = n.watched.Load() {
 		if n.watched.CompareAndSwap(was, level) {
 			w.add(f, n)
 			return

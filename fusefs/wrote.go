@@ -1,6 +1,9 @@
 package fusefs
 
-import "golang.org/x/sys/unix"
+import (
+	"github.com/jvsfs/jvsfs/gate/tree"
+	"golang.org/x/sys/unix"
+)
 
 // forEverybody are the permissions of a directory whose names everybody may see.
 const forEverybody = unix.S_IROTH | unix.S_IXOTH
@@ -9,9 +12,9 @@ const forEverybody = unix.S_IROTH | unix.S_IXOTH
 // file system, or of a name in the directory behind it. It is for people, who see it whoever they are. So it is
 // empty if a directory on the way is not open to everybody, or the name is not known.
 func (s *Server) Wrote(fd int, name string) string {
-	path, ok := s.fs.pathOf(fd)
+	path, ok := s.fs.source.Place(fd)
 	if ok && name != "" {
-		path = join(path, name)
+		path = tree.Join(path, name)
 	}
 	w := s.fs.where(path, ok)
 	if len(w.Names) == 0 || w.Names[0] == "" || !s.fs.seenByAll(path) {

@@ -123,7 +123,7 @@ var gitMutations = slices.Concat(
 	}),
 	in("fusefs/git_change.go", mutation{
 		Rule: 9, What: "what was judged by the content is done when the content is another",
-		Old: "return content && sameRules(j.rules, rules)", New: "return content || sameRules(j.rules, rules)",
+		Old: "return now.content && sameRules(j.rules, now.rules)", New: "return now.content || sameRules(j.rules, now.rules)",
 		Tests: []string{"TestAJudgementByContentIsRepeatedWhenTheContentChanged"},
 	}),
 )

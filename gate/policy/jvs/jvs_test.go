@@ -1,4 +1,4 @@
-package fusefs
+package jvs
 
 import (
 	"os"
@@ -9,7 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // Which changes of names a READY snapshot allows, to who is no JVS.
@@ -23,8 +25,7 @@ func TestAReadySnapshotAllowsNoChangeOfNames(t *testing.T) {
 	fd, err := unix.Open(root, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	require.NoError(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
-	f := &rawFS{root: &node{fd: fd}}
-	f.jvs.on = true
+	s := New(layout.Layout{}, tree.New(fd, -1, false), nil)
 	me := process.Caller{TID: uint32(os.Getpid())}
 	for _, c := range []struct {
 		op    gate.Op
@@ -47,13 +48,13 @@ func TestAReadySnapshotAllowsNoChangeOfNames(t *testing.T) {
 		{gate.OpRename, ".jvs", true},
 		{gate.OpMkdir, ".jvs/snapshots", false},
 	} {
-		require.Equal(t, c.fixed, f.fixed(c.op, me, c.path), "%v %s", c.op, c.path)
+		require.Equal(t, c.fixed, s.fixed(c.op, me, c.path), "%v %s", c.op, c.path)
 	}
-	require.True(t, f.planned("1"))
-	require.False(t, f.planned("2"))
-	require.False(t, f.collects(me, "1"), "the test is no JVS")
+	require.True(t, s.planned("1"))
+	require.False(t, s.planned("2"))
+	require.False(t, s.collects(me, "1"), "the test is no JVS")
 	require.NoError(t, os.Remove(filepath.Join(root, ".jvs/descriptors/1.json")))
-	require.False(t, f.fixed(gate.OpRename, me, ".jvs/snapshots"), "none is READY")
+	require.False(t, s.fixed(gate.OpRename, me, ".jvs/snapshots"), "none is READY")
 }
 
 // Of the snapshots that are being made the last ones are remembered.

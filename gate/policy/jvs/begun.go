@@ -1,4 +1,4 @@
-package fusefs
+package jvs
 
 import (
 	"encoding/json"
@@ -6,10 +6,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
-
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // JVS copies a worktree, and then publishes the copy. If the lease changes hands in between, the copy may be of no one state
@@ -59,28 +59,28 @@ const unfinished = ".tmp"
 
 // begins notes how the worktree stands of which JVS begins a snapshot, when the directory for it is made. JVS has written down
 // before of which one. Without that nothing is noted.
-func (f *rawFS) begins(dir *node, name string) {
-	if !dir.inSnapshots() {
+func (s *Snapshots) begins(n engine.Name) {
+	if !inSnapshots(n.Dir) {
 		return
 	}
-	rel, _ := f.relOf(dir, name)
+	rel, _ := s.tree.PathOf(n.Dir.FD(), n.Name)
 	id, is := layout.SnapshotOf(rel)
 	if !is || !layout.Publishes(rel) {
 		return
 	}
 	id = strings.TrimSuffix(id, unfinished)
-	r, is := f.worktreeOfIntent(id)
+	r, is := s.worktreeOfIntent(id)
 	if !is {
 		return
 	}
-	if g, err := f.guard(r); err == nil { // an error is told when somebody writes there
-		f.jvs.begun.add(begunSnapshot{id: id, of: r, guard: g, stood: g.StateVersion()})
+	if g, err := s.guard(r); err == nil { // an error is told when somebody writes there
+		s.begun.add(begunSnapshot{id: id, of: r, guard: g, stood: g.StateVersion()})
 	}
 }
 
 // worktreeOfIntent is the guard's rule of the worktree of which a snapshot is made.
-func (f *rawFS) worktreeOfIntent(id string) (*layout.Rule, bool) {
-	text, err := f.readBelow(".jvs/intents/"+id+".json", intentMax)
+func (s *Snapshots) worktreeOfIntent(id string) (*layout.Rule, bool) {
+	text, err := s.tree.Read(".jvs/intents/"+id+".json", intentMax)
 	var intent struct {
 		Worktree string `json:"worktree_name"`
 	}
@@ -89,26 +89,26 @@ func (f *rawFS) worktreeOfIntent(id string) (*layout.Rule, bool) {
 	}
 	root := intent.Worktree
 	switch {
-	case f.jvs.folder && root == "main": // what lies in the folder itself; other workspaces lie elsewhere
-		return f.ruleAt(""), true
-	case f.jvs.folder:
+	case s.folder && root == "main": // what lies in the folder itself; other workspaces lie elsewhere
+		return s.layout.Of("", true).Own, true
+	case s.folder:
 		return nil, false
 	case root != "main":
 		root = "worktrees/" + root
 	}
-	r := f.ruleAt(root)
-	return r, r.Kind == layout.Guarded && !strings.Contains(intent.Worktree, "/") && f.isThere(root)
+	r := s.layout.Of(root, true).Own
+	return r, r.Kind == layout.Guarded && !strings.Contains(intent.Worktree, "/") && s.tree.Exists(root)
 }
 
-// admitPublishing refuses to publish a snapshot if its worktree does not stand as it did when the snapshot began.
-func (f *rawFS) admitPublishing(p *permit, op gate.Op, h *fuse.InHeader, rel string) fuse.Status {
+// publishing refuses to publish a snapshot if its worktree does not stand as it did when the snapshot began.
+func (s *Snapshots) publishing(op gate.Op, c process.Caller, rel string) error {
 	id, is := layout.SnapshotOf(rel)
 	if op == gate.OpUnlink || op == gate.OpRmdir || op == gate.OpMkdir || !is || !layout.Publishes(rel) {
-		return fuse.OK
+		return nil
 	}
-	s, noted := f.jvs.begun.find(strings.TrimSuffix(id, unfinished))
-	if !noted || s.guard.Unchanged(s.stood) {
-		return fuse.OK
+	b, noted := s.begun.find(strings.TrimSuffix(id, unfinished))
+	if !noted || b.guard.Unchanged(b.stood) {
+		return nil
 	}
-	return f.refuseSnapshot(p, gate.Refusal{Reason: gate.ReasonOvertaken, Op: op, Caller: callerID(h), Worktree: s.of.Worktree})
+	return &gate.Refusal{Reason: gate.ReasonOvertaken, Op: op, Caller: c, Worktree: b.of.Worktree}
 }

@@ -1,0 +1,124 @@
+// Package engine is where all who have a say in a change are asked: the policies that a mount has, and none that it has not. It knows in
+// which order what a change needs is taken, and takes it.
+//
+// It promises that a change which it has admitted stays admitted until its permit ends: what a policy has asked for is held, and the last
+// word was spoken while it was held. It does not ask the leases' gates (package gate): whoever has their passes comes here with them.
+package engine
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/tree"
+)
+
+// Name is a name in a directory.
+type Name struct {
+	Dir  tree.Inode
+	Name string
+}
+
+// Mutation is one change that a request asks for.
+type Mutation struct {
+	Op     gate.Op
+	Caller process.Caller
+	// Inode is whose content or attributes change, or which gets a further name (link). nil: none.
+	Inode tree.Inode
+	// Names change: they come, go, or change hands. Of a rename it is both, the old one first.
+	Names []Name
+}
+
+// Policy is one kind of guard over places. Its methods may be called at the same time.
+type Policy interface {
+	// Plan says what must be held while the change is made, and by whom it is judged then. It takes nothing and waits for nobody. An error
+	// is the answer: a *[gate.Refusal], which is counted and told, or a [syscall.Errno].
+	Plan(m *Mutation, p *Plan) error
+	// Done says that the change was made. What was planned is still held.
+	Done(m *Mutation)
+}
+
+// Plan is what a change needs.
+type Plan struct {
+	locks []held
+	words []func() error
+}
+
+// Hold has a lock held until the change is made, alone or with others. It may be needed more than once.
+func (p *Plan) Hold(r Rank, l *sync.RWMutex, alone bool) {
+	for i := range p.locks {
+		if p.locks[i].lock == l {
+			p.locks[i].alone = p.locks[i].alone || alone
+			return
+		}
+	}
+	p.locks = append(p.locks, held{r, l, alone})
+}
+
+// Judge has the change judged when all is held. An error is as that of [Policy.Plan].
+func (p *Plan) Judge(word func() error) { p.words = append(p.words, word) }
+
+// Policies are those that a mount has.
+type Policies []Policy
+
+// Admitted is a change that the policies have admitted. nil is one of a mount without policies.
+type Admitted struct {
+	by   Policies
+	of   Mutation
+	plan Plan
+}
+
+var pool = sync.Pool{New: func() any { return new(Admitted) }}
+
+// Admit asks the policies. What they need is in h afterwards, also after an error. [Admitted.Drop] must follow unless there was an error.
+func (all Policies) Admit(m Mutation, h *Held) (*Admitted, error) {
+	if len(all) == 0 {
+		return nil, nil
+	}
+	a := pool.Get().(*Admitted)
+	a.by, a.of = all, m
+	if err := a.judge(h); err != nil {
+		a.Drop()
+		return nil, err
+	}
+	return a, nil
+}
+
+func (a *Admitted) judge(h *Held) error {
+	for _, p := range a.by {
+		if err := p.Plan(&a.of, &a.plan); err != nil {
+			return err
+		}
+	}
+	slices.SortStableFunc(a.plan.locks, func(x, y held) int { return int(x.rank) - int(y.rank) })
+	for _, l := range a.plan.locks {
+		h.Take(l.rank, l.lock, l.alone)
+	}
+	for _, word := range a.plan.words {
+		if err := word(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Done says that the change was made.
+func (a *Admitted) Done() {
+	if a == nil {
+		return
+	}
+	for _, p := range a.by {
+		p.Done(&a.of)
+	}
+}
+
+// Drop ends its use.
+func (a *Admitted) Drop() {
+	if a == nil {
+		return
+	}
+	clear(a.plan.words)
+	*a = Admitted{plan: Plan{a.plan.locks[:0], a.plan.words[:0]}}
+	pool.Put(a)
+}
