@@ -37,8 +37,16 @@ const beginTries = 3
 // begin admits a change: ask, take what is needed in the order of [engine.Rank], and look again. It is the one loop in which this stands. A
 // change through a handle is judged by the epochs of the handle instead (admitHandleInside).
 func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
+	ask := func() (permit, fuse.Status) {
+		if len(f.policies) > 0 {
+			if st := f.answer(f.policies.Ask(&m)); st != fuse.OK {
+				return permit{}, st
+			}
+		}
+		return c.ask()
+	}
 	for range beginTries {
-		p, st := f.settled(c.ask)
+		p, st := f.settled(ask)
 		if st != fuse.OK {
 			return p, st
 		}

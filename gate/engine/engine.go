@@ -32,8 +32,11 @@ type Mutation struct {
 
 // Policy is one kind of guard over places. Its methods may be called at the same time.
 type Policy interface {
-	// Plan says what must be held while the change is made, and by whom it is judged then. It takes nothing and waits for nobody. An error
-	// is the answer: a *[gate.Refusal], which is counted and told, or a [syscall.Errno].
+	// Ask judges before anybody waits, and before a lease is taken for the change: what it refuses is refused to whoever asks. An error is
+	// the answer: a *[gate.Refusal], which is counted and told, or a [syscall.Errno].
+	Ask(m *Mutation) error
+	// Plan says, when the gates have agreed, what must be held while the change is made, and by whom it is judged then. It takes nothing and
+	// waits for nobody. An error is as that of Ask.
 	Plan(m *Mutation, p *Plan) error
 	// Done says that the change was made. What was planned is still held.
 	Done(m *Mutation)
@@ -70,6 +73,16 @@ type Admitted struct {
 }
 
 var pool = sync.Pool{New: func() any { return new(Admitted) }}
+
+// Ask asks the policies whether it is worth to go on.
+func (all Policies) Ask(m *Mutation) error {
+	for _, p := range all {
+		if err := p.Ask(m); err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Admit asks the policies. What they need is in h afterwards, also after an error. [Admitted.Drop] must follow unless there was an error.
 func (all Policies) Admit(m Mutation, h *Held) (*Admitted, error) {

@@ -56,6 +56,9 @@ func New(l layout.Layout, t *tree.Tree, guard func(*layout.Rule) (*gate.Guard, e
 // Close frees what is held. Nothing is served any more.
 func (s *Snapshots) Close() { s.lockedBy(nil) }
 
+// Ask implements [engine.Policy]. What is READY may change while a change waits, so it is judged later.
+func (s *Snapshots) Ask(*engine.Mutation) error { return nil }
+
 // Plan implements [engine.Policy]: it refuses a change of what belongs to a READY snapshot.
 func (s *Snapshots) Plan(m *engine.Mutation, p *engine.Plan) error {
 	switch {
