@@ -90,7 +90,7 @@ func (p *permit) begin(f *rawFS, n *node) {
 	p.on = n
 	if f.mayLink(n) {
 		p.changing = n
-		n.beginChange()
+		n.links.Begin(n.fd)
 	}
 }
 
@@ -106,7 +106,7 @@ func (p *permit) end() {
 	}
 	p.place.Release()
 	if p.changing != nil {
-		p.changing.endChange()
+		p.changing.links.End(p.changing.fd)
 		p.changing = nil
 	}
 }

@@ -49,7 +49,7 @@ func (f *rawFS) tailOf(h *handle) (int, error) {
 func (f *rawFS) openTail(h *handle) int {
 	t := &h.tail
 	if !t.opened && !h.appendOnly {
-		if fd, err := f.openAgain(h.fd, unix.O_WRONLY|unix.O_APPEND|f.syncFlag()|unix.O_NOATIME|unix.O_NONBLOCK); err == nil {
+		if fd, err := f.source.Reopen(h.fd, unix.O_WRONLY|unix.O_APPEND|f.syncFlag()|unix.O_NOATIME|unix.O_NONBLOCK); err == nil {
 			t.fd = fd
 			f.handles.fds.Add(1)
 		}

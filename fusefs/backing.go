@@ -9,11 +9,6 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// openAgain opens the inode behind a descriptor again, with other flags. It uses the descriptor and
-// no name, so no rename or symlink can substitute another file. Before, there must be room for a
-// descriptor that stays open.
-func (f *rawFS) openAgain(fd int, flags int) (int, error) { return openBeneath(f.procFD, fd, flags) }
-
 func openBeneath(procFD, fd, flags int) (int, error) {
 	return retryInt(func() (int, error) {
 		return unix.Openat(procFD, number(fd), flags|unix.O_CLOEXEC, 0)

@@ -17,7 +17,7 @@ func (f *rawFS) OpenDir(_ <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut) f
 	if !f.room(&in.InHeader) {
 		return fuse.Status(unix.ENFILE)
 	}
-	fd, err := f.openAgain(n.fd, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
+	fd, err := f.source.Reopen(n.fd, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOATIME)
 	if err != nil {
 		return status(err)
 	}

@@ -1,11 +1,10 @@
 package fusefs
 
 import (
-	"encoding/binary"
-	"strings"
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"golang.org/x/sys/unix"
 )
 
@@ -54,27 +53,15 @@ func (d *dirStream) fill() error {
 	if d.buf == nil {
 		d.buf = make([]byte, direntBuffer)
 	}
-	n, err := retryInt(func() (int, error) { return unix.Getdents(d.fd, d.buf) })
+	n, err := tree.Getdents(d.fd, d.buf)
 	if err == nil {
 		d.rest = d.buf[:n]
 	}
 	return err
 }
 
-// parseDirent reads one struct linux_dirent64: ino 8, off 8, reclen 2, type 1, name. If the bytes
-// are not valid it returns length 0.
+// parseDirent reads one entry. If the bytes are not valid it returns length 0.
 func parseDirent(b []byte) (fuse.DirEntry, int) {
-	const header = 19
-	if len(b) < header {
-		return fuse.DirEntry{}, 0
-	}
-	l := int(binary.NativeEndian.Uint16(b[16:]))
-	if l < header || l > len(b) {
-		return fuse.DirEntry{}, 0
-	}
-	name, _, _ := strings.Cut(string(b[header:l]), "\x00")
-	return fuse.DirEntry{
-		Ino: binary.NativeEndian.Uint64(b), Off: binary.NativeEndian.Uint64(b[8:]),
-		Mode: uint32(b[18]) << 12, Name: name,
-	}, l
+	e, l := tree.ParseDirent(b)
+	return fuse.DirEntry{Ino: e.Ino, Off: e.Off, Mode: e.Kind, Name: e.Name}, l
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/flock"
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate/engine"
+	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
 	"github.com/jvsfs/jvsfs/gate/policy/jvs"
 	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
@@ -46,7 +47,7 @@ type rawFS struct {
 	locks          *flock.Table
 	flocks         flockTenures
 	moveLock       moveLock
-	hardlinks      hardlinkIndex
+	hardlinks      *hardlink.Index
 	git            gitTree
 	jvs            *jvs.Snapshots  // nil: JVS keeps none here
 	policies       engine.Policies // jvs, if there is any
@@ -84,7 +85,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[tree.Key]bool), above: make(map[tree.Key]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
-		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: newMoveLock(o.Exempt), hardlinks: newHardlinkIndex(),
+		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: newMoveLock(o.Exempt),
 	}
 	f.relies = o.RelyOnFence
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
@@ -96,6 +97,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f.handles.procFD = proc
 	f.source = tree.New(root, proc, o.ByUser)
 	f.git.init(o)
+	f.hardlinks = f.newHardlinks()
 	if jvs.Serves(o.Layout) {
 		f.jvs = jvs.New(o.Layout, f.source, f.guard)
 		f.policies = append(f.policies, f.jvs)
@@ -129,7 +131,7 @@ func (f *rawFS) close() error {
 	f.nodes.close()
 	f.watcher.close()
 	f.places.close()
-	f.hardlinks.close()
+	f.hardlinks.Close()
 	f.moveLock.close()
 	f.git.close()
 	if f.jvs != nil {

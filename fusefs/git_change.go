@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // What is judged by the content must not change between the judgement and the deed. So every change in
@@ -129,5 +130,5 @@ func linksOf(dir *node, name string) uint64 {
 	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return 0
 	}
-	return nlinkOf(&st)
+	return tree.Nlink(&st)
 }

@@ -62,7 +62,7 @@ func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k tree.Key) {
 	if rel, ok := f.source.PathOf(dir.fd, name); !ok || !layout.MakesLock(f.inCommon(rel), f.isGitDir) {
 		return
 	}
-	fd, err := f.openAgain(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := f.source.Reopen(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}

@@ -120,7 +120,7 @@ func parentOf(rel string) string {
 
 // isEmpty reports whether a directory has no entries.
 func (f *rawFS) isEmpty(dir int) bool {
-	fd, err := f.openAgain(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+	fd, err := f.source.Reopen(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}

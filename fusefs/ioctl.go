@@ -76,7 +76,7 @@ func (f *rawFS) ioctl(n *node, cmd uint32, arg []byte) error {
 	if n.kind != unix.S_IFREG && n.kind != unix.S_IFDIR {
 		return unix.ENOTTY
 	}
-	fd, err := f.openAgain(n.fd, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOATIME)
+	fd, err := f.source.Reopen(n.fd, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_NOATIME)
 	if err != nil {
 		return err
 	}

@@ -93,9 +93,8 @@ func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) }, func(o *Options) { o.Enforcement = e })
 	m.hold(t, "main", 1)
-	m.fs.hardlinks.turn <- struct{}{} // another walk lasts
-	over := sync.OnceFunc(func() { <-m.fs.hardlinks.turn })
-	defer over() // or nothing could be unmounted
+	over := m.fs.hardlinks.Pause() // another walk lasts
+	defer over()                   // or nothing could be unmounted
 	leads, follows := begin(t, "chmod", "600", m.at("main/d/0")), begin(t, "chmod", "600", m.at("main/d/1"))
 	waiting(t, e, 2)
 	stays := begin(t, "chmod", "640", m.at("main/d/2"))
@@ -111,7 +110,7 @@ func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	info, err := os.Stat(m.source + "/main/d/1")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode(), "the killed ones have changed nothing")
-	nobodyIn(t, "process.WhenDying", "(*hardlinkIndex).lead", "(*hardlinkIndex).walk")
+	nobodyIn(t, "process.WhenDying", "hardlink.(*Index).lead", "hardlink.(*Index).walk")
 }
 
 // A walk that nobody waits for any more does not keep a mount from ending.
@@ -119,7 +118,7 @@ func TestAWalkEndsWithTheMount(t *testing.T) {
 	e := gate.NewEnforcement(gate.Enforcing)
 	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 1) }, func(o *Options) { o.Enforcement = e })
 	m.hold(t, "main", 1)
-	m.fs.hardlinks.turn <- struct{}{} // nobody gives it back
+	m.fs.hardlinks.Pause() // nobody resumes
 	c := begin(t, "chmod", "600", m.at("main/d/0"))
 	waiting(t, e, 1)
 	c.kill(t)

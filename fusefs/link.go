@@ -44,7 +44,9 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 		own.unchanged()
 		return status(err)
 	}
-	f.linkedHere(n, r)
+	if f.mayLink(n) {
+		f.hardlinks.Linked(n.linkFile(), r)
+	}
 	if f.isObject(dir, name) {
 		f.disownMoved(n, dir, name, true)
 	}

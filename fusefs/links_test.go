@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 	"testing"
 	"time"
 
@@ -14,7 +13,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/gate/tree"
+	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -32,10 +31,13 @@ func linkedRepository(t testing.TB, s string, files int) {
 		require.NoError(t, os.Chmod(f, 0o644)) // whatever the umask
 		require.NoError(t, os.Link(f, filepath.Join(outside, fmt.Sprint(i))))
 	}
-	time.Sleep(2 * linkSettled) // what was just changed is not remembered for others
+	time.Sleep(2 * hardlink.Settled) // what was just changed is not remembered for others
 }
 
-func (m *testMount) walks() uint64 { return m.fs.hardlinks.walks.Load() }
+func (m *testMount) walks() uint64 {
+	walks, _ := m.fs.hardlinks.Walks()
+	return walks
+}
 
 // Changes of files with names outside of the source cost one walk, and not one for each touch,
 // file, or forgotten inode.
@@ -103,63 +105,6 @@ func TestNamesBehindTheMountAreNoticed(t *testing.T) {
 	require.Error(t, chmod("main/d/1"), "a write must not hide what was done before it")
 }
 
-// Callers that come at once share a walk. A walk that failed is not repeated by each touch.
-func TestWalksAreSharedAndFailuresRemembered(t *testing.T) {
-	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 64) })
-	m.hold(t, "main", 1)
-	var wg sync.WaitGroup
-	m.fs.hardlinks.turn <- struct{}{} // a walk is under way
-	for i := range 64 {
-		wg.Go(func() {
-			n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
-			defer func() { _ = unix.Close(n.fd) }()
-			require.Equal(t, fuse.OK, m.fs.learnLinks(n, gate.Request{}))
-		})
-	}
-	require.Eventually(t, func() bool {
-		m.fs.hardlinks.mu.Lock()
-		defer m.fs.hardlinks.mu.Unlock()
-		return m.fs.hardlinks.next != nil && len(m.fs.hardlinks.next.wanted) == 64
-	}, patience, time.Millisecond)
-	<-m.fs.hardlinks.turn
-	wg.Wait()
-	require.EqualValues(t, 1, m.walks())
-
-	m.fs.hardlinks.failed = linkFailure{errHardlinkScan, time.Now().Add(time.Hour)}
-	m.fs.hardlinks.known = nil
-	for i := range 64 {
-		n := m.fs.learnNode(t, fmt.Sprintf("main/d/%d", i))
-		require.Equal(t, m.fs.refused(), m.fs.learnLinks(n, gate.Request{}))
-		_ = unix.Close(n.fd)
-	}
-	require.EqualValues(t, 1, m.walks())
-}
-
-// learnNode is a node of which nothing is known yet.
-func (f *rawFS) learnNode(t *testing.T, name string) *node {
-	fd, err := unix.Openat(f.root.fd, name, unix.O_PATH, 0)
-	require.NoError(t, err)
-	var st unix.Stat_t
-	require.NoError(t, unix.Fstat(fd, &st))
-	return &node{fd: fd, key: tree.KeyOf(&st), kind: st.Mode & unix.S_IFMT}
-}
-
-// There are more files than are remembered. Those that are asked for are found all the same.
-func TestAWalkFindsFilesBeyondThoseRemembered(t *testing.T) {
-	m := mounted(t, layout.JVS, func(s string) { linkedRepository(t, s, 3) })
-	require.NoError(t, os.Link(filepath.Join(m.source, "main/d/0"), filepath.Join(m.source, "worktrees/a/f")))
-	n := m.fs.learnNode(t, "main/d/0")
-	defer func() { _ = unix.Close(n.fd) }()
-	full := make(map[tree.Key]linkFound)
-	for i := range linksMax {
-		full[tree.Key{Ino: uint64(i)}] = linkFound{}
-	}
-	w := hardlinkScan{f: m.fs, until: time.Now().Add(time.Hour), wanted: map[tree.Key]bool{n.key: true}, found: full}
-	require.NoError(t, w.run())
-	require.Len(t, w.found, linksMax+1)
-	require.Len(t, w.found[n.key].rules, 2)
-}
-
 // BenchmarkTouchOfALinkedFile is a change of a file with a name outside of a source of
 // 20,000 files.
 func BenchmarkTouchOfALinkedFile(b *testing.B) {
@@ -181,5 +126,6 @@ func BenchmarkTouchOfALinkedFile(b *testing.B) {
 		in.Mode = 0o600
 		must(b, f.SetAttr(nil, &in, &fuse.AttrOut{}))
 	}
-	b.ReportMetric(float64(f.hardlinks.walks.Load()), "walks")
+	walks, _ := f.hardlinks.Walks()
+	b.ReportMetric(float64(walks), "walks")
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // Lookup finds one name in a directory.
@@ -61,7 +62,7 @@ func (f *rawFS) entry(h *fuse.InHeader, dir *node, name string, out *fuse.EntryO
 
 // remember takes the descriptor over.
 func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) *node {
-	n := f.nodes.remember(fd, st, f.quotas.by(h.Uid), func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
+	n := f.nodes.remember(fd, st, f.quotas.by(h.Uid), func(n *node) { f.stand(n, dir, name, tree.Nlink(st)) })
 	f.budget.grown(f.nodes.count.Load(), n.quota)
 	return n
 }
@@ -69,7 +70,7 @@ func (f *rawFS) remember(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, n
 // rememberOpen is remember of a descriptor that is a handle's first of all; lent says
 // that it is the inode's as well.
 func (f *rawFS) rememberOpen(h *fuse.InHeader, fd int, st *unix.Stat_t, dir *node, name string) (n *node, lent bool) {
-	n, lent = f.nodes.rememberAs(fd, st, f.quotas.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, nlinkOf(st)) })
+	n, lent = f.nodes.rememberAs(fd, st, f.quotas.by(h.Uid), true, func(n *node) { f.stand(n, dir, name, tree.Nlink(st)) })
 	f.budget.grown(f.nodes.count.Load(), n.quota)
 	return n, lent
 }

@@ -63,9 +63,9 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 	if !f.room(&in.InHeader) {
 		return fuse.Status(unix.ENFILE)
 	}
-	fd, err := f.openAgain(n.fd, flags)
+	fd, err := f.source.Reopen(n.fd, flags)
 	if errors.Is(err, unix.EPERM) && in.Flags&unix.O_APPEND != 0 { // chattr +a
-		fd, err = f.openAgain(n.fd, flags|unix.O_APPEND)
+		fd, err = f.source.Reopen(n.fd, flags|unix.O_APPEND)
 		h.appendOnly = true
 	}
 	if err != nil {

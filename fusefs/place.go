@@ -8,6 +8,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
 	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -19,7 +20,7 @@ type place struct {
 	role    atomic.Pointer[layout.Role] // nil: Plain
 	own     atomic.Pointer[layout.Rule] // of a worktree root, a sealed directory, or the mount's root
 	parents atomic.Pointer[[]*node]
-	links   linked // of a file in a repository
+	links   hardlink.Names // of a file in a repository
 
 	// Kept only where places are exempt.
 	called   atomic.Pointer[called] // of a file
@@ -147,10 +148,8 @@ func (f *rawFS) callIt(n, dir *node, name string) {
 func (n *node) rules(to []*layout.Rule) []*layout.Rule { return n.rulesWithin(to, depthMax) }
 
 func (n *node) rulesWithin(to []*layout.Rule, depth int) []*layout.Rule {
-	if l := n.links.areas.Load(); l != nil {
-		for _, r := range l.rules {
-			to = addRule(to, r)
-		}
+	for _, r := range n.links.Rules() {
+		to = addRule(to, r)
 	}
 	return n.seenRulesWithin(to, depth)
 }
@@ -191,12 +190,7 @@ func (f *rawFS) entryRules(to []*layout.Rule, dir *node, name string) []*layout.
 }
 
 func addRule(to []*layout.Rule, r *layout.Rule) []*layout.Rule {
-	for _, have := range to {
-		if have.Same(r) {
-			return to
-		}
-	}
-	return append(to, r)
+	return layout.AddRule(to, r)
 }
 
 // guard returns the guard of a worktree's rule.

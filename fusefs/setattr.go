@@ -165,7 +165,7 @@ func (f *rawFS) setSize(in *fuse.SetAttrIn, n *node, h *handle) error {
 		defer f.markDirty(h)
 	} else {
 		var err error
-		if fd, err = f.openAgain(n.fd, unix.O_WRONLY|unix.O_NONBLOCK); err != nil {
+		if fd, err = f.source.Reopen(n.fd, unix.O_WRONLY|unix.O_NONBLOCK); err != nil {
 			return err
 		}
 		defer func() { _ = unix.Close(fd) }()

@@ -60,8 +60,9 @@ func (s *Server) Stats() Stats {
 		Inodes: f.nodes.count.Load(), InodeBudget: f.budget.high, Handles: f.handles.count.Load(),
 		LongTimeouts: f.expiry.count.Load(), LongTimeoutBudget: longTimeoutsMax, Watches: f.watcher.count.Load(), WatchBudget: watchesMax,
 		DescriptorBudget: f.budget.full, MemoryBudget: f.budget.memory(),
-		Kernel: s.Features(), Transport: s.transport.State(), LinkWalks: f.hardlinks.walks.Load(), LinkWalkEntries: f.hardlinks.looked.Load(),
+		Kernel: s.Features(), Transport: s.transport.State(),
 	}
+	st.LinkWalks, st.LinkWalkEntries = f.hardlinks.Walks()
 	st.FileLocks, st.Waiting = f.locks.Count.Load(), f.opts.Enforcement.Waiting()
 	st.Descriptors = st.Inodes + f.handles.fds.Load() + st.FileLocks
 	st.Users, st.UserShare = f.quotas.top(), f.budget.user

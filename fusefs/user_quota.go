@@ -81,7 +81,7 @@ func (f *rawFS) openToRead(n *node, h *fuse.InHeader, flags int) (*reading, erro
 	if !f.room(h) {
 		return nil, unix.ENFILE
 	}
-	fd, err := f.openAgain(n.fd, flags)
+	fd, err := f.source.Reopen(n.fd, flags)
 	if err != nil {
 		return nil, err
 	}

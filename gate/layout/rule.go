@@ -50,6 +50,16 @@ func (r *Rule) Same(o *Rule) bool {
 	return r == o || r != nil && o != nil && *r == *o
 }
 
+// AddRule adds a rule unless it is there.
+func AddRule(to []*Rule, r *Rule) []*Rule {
+	for _, have := range to {
+		if have.Same(r) {
+			return to
+		}
+	}
+	return append(to, r)
+}
+
 // Role is what a directory is to a layout: which of its names have rules.
 type Role string
 

@@ -24,6 +24,11 @@ type Key struct{ Dev, Ino uint64 }
 // KeyOf is the key of the inode that has these attributes.
 func KeyOf(st *unix.Stat_t) Key { return Key{st.Dev, st.Ino} }
 
+// Nlink is how many names an inode has.
+func Nlink(st *unix.Stat_t) uint64 {
+	return uint64(st.Nlink) //nolint:unconvert // 32 bits on other processors
+}
+
 // Inode is an inode that the kernel knows. It is used while the request lasts that names it.
 type Inode interface {
 	Key() Key
@@ -106,6 +111,22 @@ func (t *Tree) Open(rel string, flags int) (fd int, err error) {
 	for {
 		if fd, err = unix.Openat2(t.root, rel, &how); !errors.Is(err, unix.EINTR) {
 			return fd, err
+		}
+	}
+}
+
+// Root is the descriptor of the source.
+func (t *Tree) Root() int { return t.root }
+
+// Reopen opens the inode behind a descriptor again, with other flags. It uses the descriptor and
+// no name, so no rename or symlink can substitute another file.
+func (t *Tree) Reopen(fd, flags int) (int, error) { return Reopen(t.proc, fd, flags) }
+
+// Reopen is [Tree.Reopen], by a descriptor of /proc/self/fd.
+func Reopen(proc, fd, flags int) (again int, err error) {
+	for {
+		if again, err = unix.Openat(proc, strconv.Itoa(fd), flags|unix.O_CLOEXEC, 0); !errors.Is(err, unix.EINTR) {
+			return again, err
 		}
 	}
 }
