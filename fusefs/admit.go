@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/policy/exempt"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
@@ -40,7 +41,7 @@ type permit struct {
 	// stored says that the kernel writes back what was stored through a mapping.
 	stored bool
 	// place is that of the mutation, nil if nothing is exempt.
-	place *exemptPlace
+	place *exempt.Place
 	// at and name are what is written, for people: an inode, or an entry of a directory. nil: not told.
 	at   *node
 	name string
@@ -64,7 +65,7 @@ func (p *permit) request(h *fuse.InHeader, epoch gate.Epoch) gate.Request {
 		r.Node, r.Name = p.at.fd, p.name
 	}
 	if p.place != nil {
-		p.place.who = r
+		p.place.For(r)
 		r.At = p.place
 	}
 	return r
@@ -150,7 +151,7 @@ func (p *permit) claims() []claim {
 func (f *rawFS) admitAs(p permit, h *fuse.InHeader, rules []*layout.Rule) (permit, fuse.Status) {
 	op, at := p.op, p.place
 	if len(rules) > 1 && at != nil {
-		at.find = nowhere
+		at.Nowhere()
 	}
 	for _, r := range rules {
 		if st := f.admitRule(&p, p.request(h, gate.NoEpoch), r); st != fuse.OK {
@@ -281,7 +282,7 @@ func (c *nodeChange) ask() (p permit, st fuse.Status) {
 		return permit{}, st
 	}
 	c.rules = f.rulesIf(c.knows, n, make([]*layout.Rule, 0, 4))
-	as := permit{op: c.op, place: f.exemptPlaceOf(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.guardsOfNode(c.op, ruled)...)}
+	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.guardsOfNode(c.op, ruled)...)}
 	return f.admitAs(as, c.h, c.rules)
 }
 
@@ -343,7 +344,7 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 	}
 	c.by = c.judge()
 	return f.admitAs(permit{
-		op: op, place: f.exemptPlaceOfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
+		op: op, place: f.exempt.OfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
 		at: dir, name: name, guarded: append(over, f.guardsOfName(op, c.at)...),
 	}, h, c.by.rules)
 }

@@ -47,7 +47,7 @@ func (f *rawFS) admitHandleInside(as permit, h *fuse.InHeader, on *handle) (perm
 func (f *rawFS) admitClaims(p permit, h *fuse.InHeader, on *handle, revoked bool) (permit, fuse.Status) {
 	op := p.op
 	if len(on.claims) == 1 && !revoked {
-		p.place = f.exemptPlaceOf(op, on.node)
+		p.place = f.exempt.OfInode(op, on.node)
 	}
 	if revoked {
 		if st := f.admitMovedIn(&p, h, on); st != fuse.OK {

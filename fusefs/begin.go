@@ -72,7 +72,7 @@ func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
 // takeMoves waits for the move lock.
 func (p *permit) takeMoves() bool {
 	p.held.Reach(engine.Moves)
-	return p.place.take()
+	return p.place.Take()
 }
 
 // askPolicies has the policies of the mount judge a change that the gates have admitted. After a refusal nothing is held.

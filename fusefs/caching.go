@@ -62,7 +62,7 @@ func (f *rawFS) cacheTTL(n *node) time.Duration {
 			ttl = min(ttl, left)
 		}
 	}
-	if f.moveLock.on && f.openToAll(n) { // the holder is the only writer, but not here
+	if f.moveLock.On && f.openToAll(n) { // the holder is the only writer, but not here
 		return short
 	}
 	return max(ttl, short)
@@ -147,7 +147,7 @@ func (f *rawFS) ttlSince(b cacheGen, dir *node, long bool) time.Duration {
 func (f *rawFS) fillEntry(out *fuse.EntryOut, b cacheGen, n, dir *node, name string, st *unix.Stat_t) {
 	long := b.long > f.opts.CacheTimeout && f.expiry.keepLong(n, longEntry{dir, name, b.losses})
 	t := f.ttlSince(b, dir, long)
-	if (f.moveLock.on || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.IsDir() {
+	if (f.moveLock.On || f.opts.Layout.HasParts()) && t > f.opts.CacheTimeout && n.IsDir() {
 		t = min(t, f.cacheTTL(n)) // where others may write, its times change with its entries
 	}
 	if long && t <= f.opts.CacheTimeout {

@@ -11,6 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/flock"
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate/engine"
+	"github.com/jvsfs/jvsfs/gate/policy/exempt"
 	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
 	"github.com/jvsfs/jvsfs/gate/policy/jvs"
 	"github.com/jvsfs/jvsfs/gate/tree"
@@ -46,7 +47,8 @@ type rawFS struct {
 	quotas         userQuotas
 	locks          *flock.Table
 	flocks         flockTenures
-	moveLock       moveLock
+	moveLock       *exempt.MoveLock
+	exempt         exempt.Places
 	hardlinks      *hardlink.Index
 	git            gitTree
 	jvs            *jvs.Snapshots  // nil: JVS keeps none here
@@ -85,19 +87,17 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	f := &rawFS{
 		opts: o, root: n, nodes: newNodeTable(n), sealed: make(map[tree.Key]bool), above: make(map[tree.Key]bool),
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
-		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: newMoveLock(o.Exempt),
+		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: exempt.NewMoveLock(o.Exempt, o.Enforcement),
 	}
 	f.relies = o.RelyOnFence
 	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
 		f.places = newKnownPlaces()
 	}
-	if o.Enforcement != nil {
-		f.moveLock.away = o.Enforcement.Away
-	}
 	f.handles.procFD = proc
 	f.source = tree.New(root, proc, o.ByUser)
 	f.git.init(o)
 	f.hardlinks = f.newHardlinks()
+	f.exempt = exempt.Places{Lock: f.moveLock, Tree: f.source, Layout: f.layout, Inodes: exemptInodes{f}}
 	if jvs.Serves(o.Layout) {
 		f.jvs = jvs.New(o.Layout, f.source, f.guard)
 		f.policies = append(f.policies, f.jvs)
@@ -132,7 +132,7 @@ func (f *rawFS) close() error {
 	f.watcher.close()
 	f.places.close()
 	f.hardlinks.Close()
-	f.moveLock.close()
+	f.moveLock.Close()
 	f.git.close()
 	if f.jvs != nil {
 		f.jvs.Close()

@@ -212,7 +212,7 @@ func (f *rawFS) afterSwitch(ctx context.Context) error {
 // any more. It does nothing if no directory moves and the changing names are not in an exempt
 // place.
 func (f *rawFS) foreignPages(moves bool, dirs ...*node) (drop func()) {
-	if !f.moveLock.on || f.handles.mapped.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
+	if !f.moveLock.On || f.handles.mapped.Load() == 0 || !moves && !slices.ContainsFunc(dirs, f.openToAll) {
 		return func() {}
 	}
 	return func() {
@@ -223,7 +223,7 @@ func (f *rawFS) foreignPages(moves bool, dirs ...*node) (drop func()) {
 // crossed takes long timeouts back because a name has moved from one directory to another. Now
 // others may write where only the holder could. A directory may have brought a whole tree.
 func (f *rawFS) crossed(from, to *node, isDir bool) {
-	if f.moveLock.on && (isDir || f.openToAll(from) || f.openToAll(to)) {
+	if f.moveLock.On && (isDir || f.openToAll(from) || f.openToAll(to)) {
 		f.losses.Add(1)
 		f.expiry.soon()
 	}

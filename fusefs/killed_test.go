@@ -134,9 +134,9 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 		require.NoError(t, os.Mkdir(s+"/cache/x", 0o755)) // the kernel has the directory locked in which a name moves
 	}, exempting(), func(o *Options) { o.Enforcement = e })
 	m.hold(t, "tree", 1).Close(lease.Loss{Kind: lease.LossReleased})
-	pass, ok := m.fs.moveLock.take(true, gate.Request{})
+	pass, ok := m.fs.moveLock.Take(true, gate.Request{})
 	require.True(t, ok)
-	leave := sync.OnceFunc(func() { m.fs.moveLock.release(pass, true) })
+	leave := sync.OnceFunc(func() { m.fs.moveLock.Release(pass, true) })
 	defer leave() // or nothing could be unmounted
 	c := begin(t, "mkdir", m.at("cache/a"))
 	waiting(t, e, 1)
@@ -144,9 +144,9 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	waiting(t, e, 0)
 	leave()
 
-	pass, ok = m.fs.moveLock.take(false, gate.Request{})
+	pass, ok = m.fs.moveLock.Take(false, gate.Request{})
 	require.True(t, ok)
-	part := sync.OnceFunc(func() { m.fs.moveLock.release(pass, false) })
+	part := sync.OnceFunc(func() { m.fs.moveLock.Release(pass, false) })
 	defer part()
 	makes, goOn := beginWithin(t, m.at("cache/x"), "mkdir", "b")
 	moves := begin(t, "mv", m.at("cache/d"), m.at("cache/e"))
@@ -162,5 +162,5 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	require.NoDirExists(t, m.source+"/cache/e")
 	out, err := sh(t, m.dir, "mv cache/d cache/e && mkdir cache/a")
 	require.NoError(t, err, out)
-	nobodyIn(t, "process.WhenDying", "(*turnLock).lock")
+	nobodyIn(t, "process.WhenDying", "exempt.(*turnLock).lock")
 }

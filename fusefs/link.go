@@ -97,7 +97,7 @@ func (c *furtherName) ask() (p permit, st fuse.Status) {
 		return permit{}, st
 	}
 	return f.admitAs(permit{
-		op: gate.OpLink, place: f.exemptPlaceOfLink(n, dir, name), may: mayLink(n, dir), signal: c.signal, round: dir, guarded: guarded,
+		op: gate.OpLink, place: f.exempt.OfLink(n, dir, name), may: mayLink(n, dir), signal: c.signal, round: dir, guarded: guarded,
 	}, c.h, rules)
 }
 

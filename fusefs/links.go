@@ -11,7 +11,7 @@ import (
 // newHardlinks is the index of the source's files with several names.
 func (f *rawFS) newHardlinks() *hardlink.Index {
 	return hardlink.New(hardlink.Config{
-		Tree: f.source, Layout: f.layout, Entry: f.opts.Layout.Entry, RootAt: f.git.rootAt, Moves: f.moves.Load, Away: f.moveLock.waits, Foreign: f.durable, Log: f.opts.Log,
+		Tree: f.source, Layout: f.layout, Entry: f.opts.Layout.Entry, RootAt: f.git.rootAt, Moves: f.moves.Load, Away: f.opts.Enforcement.Wait, Foreign: f.durable, Log: f.opts.Log,
 	})
 }
 

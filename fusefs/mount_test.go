@@ -122,7 +122,7 @@ func mountedWith(t *testing.T, wait time.Duration, name layout.Name, prepare fun
 	var err error
 	m.Server, err = Open(o)
 	require.NoError(t, err)
-	m.fs.moveWait, m.fs.moveLock.wait, m.fs.budget.wait = wait, wait, patience
+	m.fs.moveWait, m.fs.moveLock.Wait, m.fs.budget.wait = wait, wait, patience
 	if o.Exempt {
 		require.NoError(t, m.ShareBorder(m.SourceFD()))
 	}

@@ -56,7 +56,7 @@ func (f *rawFS) moveRoot(cancel <-chan struct{}, r renaming) (st fuse.Status) {
 		return st
 	}
 	p.abandon() // otherwise the freeze would wait for it
-	killed, end := f.moveLock.waits(gate.Request{Caller: callerID(&r.in.InHeader), Signal: cancel})
+	killed, end := f.opts.Enforcement.Wait(gate.Request{Caller: callerID(&r.in.InHeader), Signal: cancel})
 	defer end()
 	ctx, end := untilKilled(killed, f.moveWait)
 	defer end()

@@ -71,10 +71,9 @@ func (m *testMount) waits(t *testing.T, pass permit, moved string, call func() e
 			t.Fatalf("it did not wait for the write that is under way: %v", err)
 		default:
 		}
-		if !m.fs.moveLock.mu.try(false) {
-			break // somebody has it alone, or wants to
+		if m.fs.moveLock.Busy() {
+			break
 		}
-		m.fs.moveLock.mu.unlock(false)
 		require.True(t, time.Now().Before(deadline), "nobody comes to the move lock")
 	}
 	require.NoFileExists(t, filepath.Join(m.source, moved))
@@ -111,9 +110,9 @@ func TestARenameOverAnExemptBorderWaitsForCallsInFlight(t *testing.T) {
 func TestAReservedNameWaitsWhileItsDirectoryIsMoved(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t), exempting())
 	m.hold(t, "tree", 1)
-	pass, ok := m.fs.moveLock.take(true, gate.Request{})
+	pass, ok := m.fs.moveLock.Take(true, gate.Request{})
 	require.True(t, ok)
-	leave := sync.OnceFunc(func() { m.fs.moveLock.release(pass, true) })
+	leave := sync.OnceFunc(func() { m.fs.moveLock.Release(pass, true) })
 	defer leave() // or nothing could be unmounted
 	done := make(chan error, 1)
 	go func() { done <- os.Mkdir(m.at("cache/d/.git"), 0o755) }()
@@ -170,9 +169,10 @@ func TestARenameOverAnExemptBorderWaitsForOtherMounts(t *testing.T) {
 // Without rules nothing is looked up and nobody waits.
 func TestWithoutExemptRulesNothingIsLookedUp(t *testing.T) {
 	m := mounted(t, layout.Tree, withCache(t))
-	require.Nil(t, m.fs.exemptPlaceOf(gate.OpWrite, m.fs.root))
-	require.True(t, m.fs.moveLock.mu.try(true))
-	defer m.fs.moveLock.mu.unlock(true)
+	require.Nil(t, m.fs.exempt.OfInode(gate.OpWrite, m.fs.root))
+	pass, free := m.fs.moveLock.Take(true, gate.Request{})
+	require.True(t, free)
+	defer m.fs.moveLock.Release(pass, true)
 	m.hold(t, "tree", 1)
 	require.NoError(t, os.Rename(m.at("cache/f"), m.at("src/f")))
 	m.fs.nodes.all(func(n *node) bool { require.Nil(t, n.called.Load()); return true })

@@ -21,18 +21,18 @@ func (x *nameless) where() gate.Where {
 // born notes a file that was made without a name.
 func (p *permit) born(n *node) {
 	if p.byPlace() {
-		n.nameless.at.Store(&p.place.found)
+		n.nameless.at.Store(new(p.place.Found()))
 	}
 }
 
 // dying notes that the inode whose name is about to go was exempt. The caller says afterwards
 // whether the name has gone.
 func (p *permit) dying() (went func(bool)) {
-	if !p.byPlace() || p.place.dies == nil {
+	if !p.byPlace() || p.place.Dies() == nil {
 		return func(bool) {}
 	}
-	n := p.place.dies
-	n.nameless.at.Store(&p.place.found)
+	n := p.place.Dies().(*node)
+	n.nameless.at.Store(new(p.place.Found()))
 	return func(gone bool) {
 		if !gone {
 			n.nameless.at.Store(nil)

@@ -139,7 +139,7 @@ func (n *node) parentList() []*node {
 
 // callIt notes under which name a file was seen, for whereCalled.
 func (f *rawFS) callIt(n, dir *node, name string) {
-	if (f.moveLock.on || f.ruled()) && name != "" && !n.IsDir() {
+	if (f.moveLock.On || f.ruled()) && name != "" && !n.IsDir() {
 		n.called.Store(&called{dir, name})
 	}
 }

@@ -88,7 +88,7 @@ func (c *nameMove) ask() (permit, fuse.Status) {
 		return permit{}, st
 	}
 	return f.admitAs(permit{
-		op: gate.OpRename, guarded: guarded, through: c.through, signal: r.signal, place: f.exemptPlaceOfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+		op: gate.OpRename, guarded: guarded, through: c.through, signal: r.signal, place: f.exempt.OfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 		may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
 	}, h, c.by.rules)
 }
@@ -165,7 +165,7 @@ func (r renaming) rename() error {
 // movesDir reports whether a name is a directory's, if that matters.
 func (f *rawFS) movesDir(dir *node, name string) bool {
 	var st unix.Stat_t
-	return f.moveLock.on && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
+	return f.moveLock.On && f.handles.mapped.Load() > 0 && unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil &&
 		st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 

@@ -152,7 +152,7 @@ func (f *rawFS) waitAtBarrier(p atBarrier, by *gate.LockFile) fuse.Status {
 	if f.replaceBarrier.state.Load() != barrierShut {
 		return fuse.OK
 	}
-	off, end := f.moveLock.waits(gate.Request{Op: p.op, Caller: callerID(p.h), Signal: p.signal})
+	off, end := f.opts.Enforcement.Wait(gate.Request{Op: p.op, Caller: callerID(p.h), Signal: p.signal})
 	defer end()
 	select {
 	case <-moved:

@@ -38,7 +38,7 @@ func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHea
 	}
 	c.Caller = callerID(h)
 	c.Away = func() (<-chan struct{}, func()) {
-		return f.moveLock.waits(gate.Request{Op: op, Caller: c.Caller, Signal: cancel})
+		return f.opts.Enforcement.Wait(gate.Request{Op: op, Caller: c.Caller, Signal: cancel})
 	}
 	t, no, interrupted := f.opts.Locks.Begin(c)
 	switch {

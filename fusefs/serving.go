@@ -64,7 +64,7 @@ func (s *serving) serve(root int, off <-chan struct{}) (err error) {
 			return errRenaming
 		}
 	}
-	if !flockWithin(s.old, unix.LOCK_SH, renamingWait, off) {
+	if !tree.Flock(s.old, unix.LOCK_SH, renamingWait, off) {
 		return errRenaming
 	}
 	return nil

@@ -174,7 +174,7 @@ func (n *node) loseStores() bool {
 // write.
 func (f *rawFS) admitMapping(h *fuse.InHeader, on *handle) (permit, fuse.Status) {
 	if len(on.claims) == 1 && !on.revoked.Load() {
-		p := permit{op: gate.OpWrite, on: on.node, place: f.exemptPlaceOf(gate.OpWrite, on.node), stored: true}
+		p := permit{op: gate.OpWrite, on: on.node, place: f.exempt.OfInode(gate.OpWrite, on.node), stored: true}
 		if pass, ok := on.claims[0].guard.Exempted(p.request(h, gate.ByPlace)); ok {
 			p.of[0].guard, p.of[0].pass, p.n = on.claims[0].guard, pass, 1
 			if !on.revoked.Load() { // checked after it is counted

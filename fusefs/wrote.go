@@ -16,7 +16,7 @@ func (s *Server) Wrote(fd int, name string) string {
 	if ok && name != "" {
 		path = tree.Join(path, name)
 	}
-	w := s.fs.where(path, ok)
+	w := s.fs.exempt.Where(path, ok)
 	if len(w.Names) == 0 || w.Names[0] == "" || !s.fs.seenByAll(path) {
 		return ""
 	}

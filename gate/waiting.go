@@ -33,6 +33,15 @@ func (s *Enforcement) Away(r Request, off func()) (end func()) {
 	return func() {}
 }
 
+// Wait is Away for who waits on channels: off is closed when the caller is being killed. nil has nobody to tell.
+func (s *Enforcement) Wait(r Request) (off <-chan struct{}, end func()) {
+	called := make(chan struct{})
+	if s == nil {
+		return called, func() {}
+	}
+	return called, s.Away(r, func() { close(called) })
+}
+
 func (r Request) waiter() wait.Caller { return wait.Caller{TID: r.Caller.TID, Signal: r.Signal} }
 
 // Killed reports whether the caller is being killed, so that it only waits for its call to end.

@@ -1,4 +1,4 @@
-package fusefs
+package exempt
 
 import (
 	"errors"
@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // searchMax is how many entries are searched before a caller without the lease moves a directory.
@@ -18,8 +19,8 @@ var errTooMany = errors.New("too many entries to look through")
 
 // reservedBelow adds the reserved names below a directory (.git, .jvs), as they are now and as they
 // will be.
-func (f *rawFS) reservedBelow(w *gate.Where, dir *node, name, at, then string) error {
-	fd, err := unix.Openat(dir.fd, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NOATIME|unix.O_CLOEXEC, 0)
+func reservedBelow(w *gate.Where, dir int, name, at, then string) error {
+	fd, err := unix.Openat(dir, name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_NOATIME|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
 	}
@@ -38,25 +39,28 @@ type reservedSearch struct {
 }
 
 // through searches a directory and those below. It closes fd.
-func (s *reservedSearch) through(fd int, at string, depth int) (err error) {
-	d := dirStream{fd: fd}
+func (s *reservedSearch) through(fd int, at string, depth int) error {
 	defer func() { _ = unix.Close(fd) }()
-	for err == nil {
-		if err = d.fill(); err != nil || len(d.rest) == 0 {
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := tree.Getdents(fd, buf)
+		if err != nil || n == 0 {
 			return err
 		}
-		for len(d.rest) > 0 && err == nil {
-			e, l := parseDirent(d.rest)
+		for rest := buf[:n]; len(rest) > 0; {
+			e, l := tree.ParseDirent(rest)
 			if l == 0 {
 				return unix.EIO
 			}
-			d.rest = d.rest[l:]
-			if e.Name != "." && e.Name != ".." {
-				err = s.entry(fd, at+"/"+e.Name, e.Name, e.Mode, depth)
+			rest = rest[l:]
+			if e.Name == "." || e.Name == ".." {
+				continue
+			}
+			if err = s.entry(fd, at+"/"+e.Name, e.Name, e.Kind, depth); err != nil {
+				return err
 			}
 		}
 	}
-	return err
 }
 
 func (s *reservedSearch) entry(dir int, at, name string, kind uint32, depth int) error {
