@@ -50,6 +50,7 @@ type permit struct {
 	may      func() bool
 	round    *node // the directory in which the kernel asks again when it repeats the call; nil: it does not repeat it
 	changing *node // its change has begun
+	needs    needs
 	held     engine.Held
 	by       *engine.Admitted // by the policies of the mount
 	barrier  func()           // leaves it; nil: not inside
@@ -76,7 +77,9 @@ func (p *permit) enter(g *gate.Guard, r gate.Request, of *tenure.Lock, full fuse
 	if p.n == len(p.of) {
 		return nil, full
 	}
-	p.held.Reach(engine.Gates)
+	if engine.Checked {
+		p.held.Reach(engine.Gates)
+	}
 	pass, no := g.Enter(r)
 	if no != nil {
 		return no, fuse.Status(no.Errno)
@@ -97,9 +100,11 @@ func (p *permit) begin(f *rawFS, n *node) {
 
 // end frees what is held besides the guards' passes.
 func (p *permit) end() {
+	if p.by != nil {
+		p.by.Drop()
+		p.by = nil
+	}
 	p.held.Release()
-	p.by.Drop()
-	p.by = nil
 	p.dropGuarded()
 	if p.barrier != nil {
 		p.barrier()
@@ -283,10 +288,9 @@ func (c *nodeChange) ask() (p permit, st fuse.Status) {
 	}
 	c.rules = f.rulesIf(c.knows, n, make([]*layout.Rule, 0, 4))
 	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.guardsOfNode(c.op, ruled)...)}
+	as.needs = needs{unknown: !c.knows, repository: f.holdOfNode(n)}
 	return f.admitAs(as, c.h, c.rules)
 }
-
-func (c *nodeChange) known() bool { return c.knows }
 
 func (c *nodeChange) learn() fuse.Status {
 	if c.may != nil && !c.may() {
@@ -294,9 +298,6 @@ func (c *nodeChange) learn() fuse.Status {
 	}
 	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
 }
-
-func (c *nodeChange) moves() bool { return false }
-func (c *nodeChange) hold() hold  { return c.f.holdOfNode(c.n) }
 
 func (c *nodeChange) still(p *permit) bool {
 	p.begin(c.f, c.n)
@@ -308,7 +309,7 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 	if st := checkName(at.name); st != fuse.OK {
 		return permit{}, st
 	}
-	m := engine.Mutation{Op: op, Caller: callerID(h), Names: []engine.Name{at.engineName()}}
+	m := engine.Mutation{Op: op, Caller: callerID(h), Names: []engine.Name{{Dir: at.dir, Name: at.name}}}
 	return f.begin(m, &entryChange{f: f, signal: signal, op: op, h: h, at: at})
 }
 
@@ -342,9 +343,10 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 	if st != fuse.OK {
 		return permit{}, st
 	}
-	c.by = c.judge()
+	c.by.rules, c.by.content = f.nameRules(callerID(h), op, dir, name)
 	return f.admitAs(permit{
-		op: op, place: f.exempt.OfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
+		needs: needs{moves: gate.Reserved(name), repository: f.holdOfEntry(c.by.content, dir)}, // such a name must not come into a directory that is being moved because it had none
+		op:    op, place: f.exempt.OfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
 		at: dir, name: name, guarded: append(over, f.guardsOfName(op, c.at)...),
 	}, h, c.by.rules)
 }
@@ -354,9 +356,6 @@ func (c *entryChange) judge() (by judgement) {
 	return by
 }
 
-// moves: such a name must not come into a directory that is being moved because it had none.
-func (c *entryChange) moves() bool        { return gate.Reserved(c.at.name) }
-func (c *entryChange) hold() hold         { return c.f.holdOfEntry(c.by.content, c.at.dir) }
 func (c *entryChange) still(*permit) bool { return c.by.still(c.judge) }
 
 // roundBy returns the directory in which the kernel repeats a call that was answered with ESTALE, or

@@ -28,19 +28,23 @@ func (f *rawFS) admitHandleInside(as permit, h *fuse.InHeader, on *handle) (perm
 	for {
 		revoked := on.revoked.Load()
 		p, st := f.admitClaims(as, h, on, revoked)
-		if st == fuse.OK {
-			p.hold(f, f.holdOfNode(on.node))
+		if st != fuse.OK {
+			return p, st
 		}
-		if st == fuse.OK && !revoked && f.lostBranch(on) {
-			on.revoked.Store(true)
+		if f.git.on {
+			p.hold(f, f.holdOfNode(on.node))
+			if !revoked && f.lostBranch(on) {
+				on.revoked.Store(true)
+			}
 		}
 		switch {
-		case st != fuse.OK:
-			return p, st
-		case on.revoked.Load() == revoked:
+		case on.revoked.Load() != revoked:
+			p.abandon()
+		case len(f.policies) == 0:
+			return p, fuse.OK
+		default:
 			return f.askPolicies(p, engine.Mutation{Op: op, Caller: callerID(h), Inode: on.node})
 		}
-		p.abandon()
 	}
 }
 

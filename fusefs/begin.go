@@ -12,23 +12,24 @@ import (
 
 // change is a mutation that is judged by what lies in the tree, which others may change meanwhile.
 type change interface {
-	// ask asks the gates, by what is known now. It does not wait for anything else.
+	// ask asks the gates, by what is known now, and says what else is needed. It does not wait for anything else.
 	ask() (permit, fuse.Status)
-	// known reports whether ask knew all that it needs. If not, learn finds it out, while nothing is held.
-	known() bool
+	// learn finds out what ask did not know, while nothing is held.
 	learn() fuse.Status
-	// moves says that the move lock is needed, whatever has admitted the change.
-	moves() bool
-	// hold is how the repository is held.
-	hold() hold
 	// still reports whether it would be judged as it was, now that all is held.
 	still(p *permit) bool
+}
+
+// needs is what a change needs besides the passes of its gates.
+type needs struct {
+	unknown    bool // not all was known by which it is to be judged
+	moves      bool // the move lock, whatever has admitted the change
+	repository hold
 }
 
 // everyNameKnown is for a change that needs no search before.
 type everyNameKnown struct{}
 
-func (everyNameKnown) known() bool        { return true }
 func (everyNameKnown) learn() fuse.Status { return fuse.OK }
 
 // beginTries bounds how often a change is judged anew because of what others have changed meanwhile.
@@ -37,41 +38,51 @@ const beginTries = 3
 // begin admits a change: ask, take what is needed in the order of [engine.Rank], and look again. It is the one loop in which this stands. A
 // change through a handle is judged by the epochs of the handle instead (admitHandleInside).
 func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
-	ask := func() (permit, fuse.Status) {
-		if len(f.policies) > 0 {
+	ask := c.ask
+	if len(f.policies) > 0 {
+		ask = func() (permit, fuse.Status) {
 			if st := f.answer(f.policies.Ask(&m)); st != fuse.OK {
 				return permit{}, st
 			}
+			return c.ask()
 		}
-		return c.ask()
 	}
 	for range beginTries {
 		p, st := f.settled(ask)
 		if st != fuse.OK {
 			return p, st
 		}
-		if !c.known() {
+		if p.needs.unknown {
 			p.abandon()
 			if st := c.learn(); st != fuse.OK {
 				return permit{}, st
 			}
 			continue
 		}
-		if c.moves() && !p.takeMoves() {
+		if p.needs.moves && !p.takeMoves() {
 			p.abandon()
 			return permit{}, fuse.EBUSY
 		}
-		if p.hold(f, c.hold()); c.still(&p) {
-			return f.askPolicies(p, m)
+		if p.needs.repository != holdNothing {
+			p.hold(f, p.needs.repository)
 		}
-		p.abandon()
+		switch {
+		case !c.still(&p):
+			p.abandon()
+		case len(f.policies) > 0:
+			return f.askPolicies(p, m)
+		default:
+			return p, fuse.OK
+		}
 	}
 	return permit{}, f.refused() // what lies there changes all the time
 }
 
 // takeMoves waits for the move lock.
 func (p *permit) takeMoves() bool {
-	p.held.Reach(engine.Moves)
+	if engine.Checked {
+		p.held.Reach(engine.Moves)
+	}
 	return p.place.Take()
 }
 

@@ -11,7 +11,7 @@ import (
 // acknowledged: *st becomes EIO. One that has failed may have landed all the same, and is told, too.
 func (p *permit) leave(st *fuse.Status) {
 	answer := *st
-	if answer == fuse.OK {
+	if answer == fuse.OK && p.by != nil {
 		p.by.Done()
 	}
 	for i := range p.n {

@@ -59,7 +59,7 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at t
 	if st := checkName(at.name); st != fuse.OK {
 		return permit{}, nil, st
 	}
-	m := engine.Mutation{Op: gate.OpLink, Caller: callerID(&in.InHeader), Inode: n, Names: []engine.Name{at.engineName()}}
+	m := engine.Mutation{Op: gate.OpLink, Caller: callerID(&in.InHeader), Inode: n, Names: []engine.Name{{Dir: at.dir, Name: at.name}}}
 	c := &furtherName{f: f, signal: cancel, h: &in.InHeader, n: n, at: at}
 	p, st := f.begin(m, c)
 	return p, c.rule, st
@@ -97,18 +97,15 @@ func (c *furtherName) ask() (p permit, st fuse.Status) {
 		return permit{}, st
 	}
 	return f.admitAs(permit{
-		op: gate.OpLink, place: f.exempt.OfLink(n, dir, name), may: mayLink(n, dir), signal: c.signal, round: dir, guarded: guarded,
+		needs: needs{unknown: !c.knows, moves: true, repository: f.holdOfEntry(false, dir)},
+		op:    gate.OpLink, place: f.exempt.OfLink(n, dir, name), may: mayLink(n, dir), signal: c.signal, round: dir, guarded: guarded,
 	}, c.h, rules)
 }
-
-func (c *furtherName) known() bool { return c.knows }
 
 func (c *furtherName) learn() fuse.Status {
 	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
 }
 
-func (c *furtherName) moves() bool        { return true }
-func (c *furtherName) hold() hold         { return c.f.holdOfEntry(false, c.at.dir) }
 func (c *furtherName) still(*permit) bool { return true }
 
 // Unlink removes a name.

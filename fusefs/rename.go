@@ -88,13 +88,11 @@ func (c *nameMove) ask() (permit, fuse.Status) {
 		return permit{}, st
 	}
 	return f.admitAs(permit{
-		op: gate.OpRename, guarded: guarded, through: c.through, signal: r.signal, place: f.exempt.OfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
+		needs: needs{moves: true, repository: f.holdOfEntry(c.by.content, r.from, r.to)},
+		op:    gate.OpRename, guarded: guarded, through: c.through, signal: r.signal, place: f.exempt.OfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 		may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
 	}, h, c.by.rules)
 }
-
-func (c *nameMove) moves() bool { return true }
-func (c *nameMove) hold() hold  { return c.f.holdOfEntry(c.by.content, c.r.from, c.r.to) }
 
 func (c *nameMove) still(*permit) bool {
 	return c.by.still(func() (by judgement) {

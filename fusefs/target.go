@@ -3,7 +3,6 @@ package fusefs
 import (
 	"golang.org/x/sys/unix"
 
-	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/gate/tree"
@@ -26,9 +25,6 @@ type target struct {
 	isDir  bool
 	gets   tenure.File // the lock file that gets the name by a link
 }
-
-// engineName is the name as the policies are asked about it.
-func (e entryName) engineName() engine.Name { return engine.Name{Dir: e.dir, Name: e.name} }
 
 // targetOf finds out what the rules say of a name.
 func (f *rawFS) targetOf(dir *node, name string) target {

@@ -2,5 +2,5 @@
 
 package engine
 
-// checked says that each acquisition is checked against the order.
-const checked = true
+// Checked says that each acquisition is checked against the order.
+const Checked = true

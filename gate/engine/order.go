@@ -46,7 +46,7 @@ type Held struct {
 // Reach says that something of a rank is about to be taken that is not kept here. In a build with the race detector it panics if that
 // is out of order.
 func (h *Held) Reach(r Rank) {
-	if checked && r < h.at {
+	if Checked && r < h.at {
 		panic(fmt.Sprintf("%v is taken after %v", r, h.at))
 	}
 	h.at = max(h.at, r)
@@ -56,7 +56,7 @@ func (h *Held) Reach(r Rank) {
 func (h *Held) Take(r Rank, l *sync.RWMutex, alone bool) {
 	for _, have := range h.of[:h.n] {
 		if have.lock == l {
-			if checked && alone && !have.alone {
+			if Checked && alone && !have.alone {
 				panic(fmt.Sprintf("%v is held with others, and then needed alone", r))
 			}
 			return
