@@ -96,6 +96,9 @@ const insideOf = "cmd/jvsfs/internal/"
 // testRoom is the room that tests share: all tests of the command may import it, and nothing else may.
 const testRoom = "testkit"
 
+// forTests is what the tests of all may import, the core's too, and nothing else: it is no part of the program.
+const forTests = "integration/goroutines"
+
 // Imports point one way: cmd -> its rooms -> fusefs -> gate -> lease; mountcfg and fusefs/transport stand alone.
 func TestImportsPointOneWay(t *testing.T) {
 	allowed := map[string][]string{
@@ -123,10 +126,12 @@ func TestImportsPointOneWay(t *testing.T) {
 	}
 	for dir, may := range allowed {
 		t.Run(dir, func(t *testing.T) {
+			pkg, err := build.ImportDir(path.Join("../..", dir), 0)
+			require.NoError(t, err)
+			require.NotContains(t, pkg.Imports, module+"/"+forTests, "only tests import it")
+			may = append(may, forTests)
 			if strings.HasPrefix(dir, "cmd/jvsfs") {
 				may = append(may, insideOf+testRoom)
-				pkg, err := build.ImportDir(path.Join("../..", dir), 0)
-				require.NoError(t, err)
 				require.NotContains(t, pkg.Imports, module+"/"+insideOf+testRoom, "only tests import it")
 			}
 			for _, imported := range importsOf(t, dir) {
