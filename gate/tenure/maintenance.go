@@ -101,11 +101,9 @@ func (b *Book) Open(ctx context.Context, o Opening) (*Window, error) {
 		w.letGo()
 		return nil, err
 	}
-	select {
-	case <-before.none:
-	case <-ctx.Done():
+	if err = b.landed(ctx, before); err != nil {
 		b.end(w, EndFailed, process.Caller{})
-		return nil, fmt.Errorf("writes in flight did not end in time: %w", ctx.Err())
+		return nil, fmt.Errorf("writes in flight did not end in time: %w", err)
 	}
 	b.look() // the holder may have ended before it was watched
 	return w, nil

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/integration/goroutines"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -128,41 +129,39 @@ func TestAWindowWaitsForWhatIsInFlight(t *testing.T) {
 	one, other := g.program(), g.program()
 	slow, err := other.changes("log/a")
 	require.NoError(t, err)
-	short, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err = g.book.Open(short, one.opening("log/a"))
-	require.ErrorIs(t, err, context.DeadlineExceeded)
+	type outcome struct {
+		w   *Window
+		err error
+	}
+	opens := func(ctx context.Context) <-chan outcome {
+		opened, o := make(chan outcome, 1), one.opening("log/a")
+		go func() {
+			w, err := g.book.Open(ctx, o)
+			opened <- outcome{w, err}
+		}()
+		goroutines.MustBlock(t, opened, "tenure.(*Book).Open")
+		return opened
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	opened := opens(ctx)
+	cancel()
+	require.ErrorIs(t, (<-opened).err, context.Canceled)
 	require.Empty(t, g.book.Windows())
-	opened := make(chan *Window, 1)
-	go func() {
-		w, _ := g.book.Open(t.Context(), one.opening("log/a"))
-		opened <- w
-	}()
-	require.Eventually(t, g.book.SomeWindow, time.Minute, time.Millisecond)
+	opened = opens(t.Context())
+	require.True(t, g.book.SomeWindow())
 	_, err = other.changes("log/a")
 	other.refused(gate.ReasonHeldByOther, err)
 	slow()
-	w := <-opened
-	require.NotNil(t, w)
+	got := <-opened
+	require.NoError(t, got.err)
+	w := got.w
 
 	slow, err = one.changes("log/a")
 	require.NoError(t, err)
 	go w.Close(one.Caller)
-	require.Eventually(t, func() bool {
-		if !g.book.SomeWindow() {
-			return true // which is found below
-		}
-		leave, err := one.changes("log/a")
-		if err == nil {
-			leave()
-		}
-		return err != nil
-	}, time.Minute, time.Millisecond, "nothing more is let in")
-	select {
-	case <-w.Over():
-		t.Fatal("the window was over while a write was in flight")
-	case <-time.After(20 * time.Millisecond): // nothing is waited for: it must not happen
-	}
+	goroutines.MustBlock(t, w.Over(), "gate.(*epoch).drain")
+	_, err = one.changes("log/a")
+	require.Error(t, err, "nothing more is let in")
 	slow()
 	<-w.Over()
 	require.Equal(t, EndClosed, w.How())

@@ -1,6 +1,7 @@
 package tenure
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"sync"
@@ -16,6 +17,7 @@ import (
 // windows are those that are open.
 type windows struct {
 	opening chan struct{} // capacity 1: whoever opens one
+	unended []*Passing    // what a window waits for, and those before that were given up; who has opening
 	list    atomic.Pointer[[]*Window]
 	listing sync.Mutex // whoever changes the list
 	passing atomic.Pointer[Passing]
@@ -45,6 +47,19 @@ func (s *windows) remove(w *Window) {
 	defer s.listing.Unlock()
 	all := slices.DeleteFunc(slices.Clone(s.open()), func(one *Window) bool { return one == w })
 	s.list.Store(&all)
+}
+
+// landed waits until no change is in flight that may not know the window, before, or one that was given up earlier. The caller has opening.
+func (s *windows) landed(ctx context.Context, before *Passing) error {
+	s.unended = append(slices.DeleteFunc(s.unended, (*Passing).over), before)
+	for _, p := range s.unended {
+		select {
+		case <-p.none:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // Passing counts changes of what rules fix, from before a change looks for windows until it has been made. So a window
@@ -82,6 +97,9 @@ func (p *Passing) close() {
 		p.once.Do(func() { close(p.none) })
 	}
 }
+
+// over reports whether a closed one has ended.
+func (p *Passing) over() bool { return p.n.Load() == 0 }
 
 // Over are the windows that are open over a path, of which the rules say what p says.
 func (b *Book) Over(path string, p lockfile.Place) (over []*Window) {

@@ -27,6 +27,15 @@ var lockFileMutations = slices.Concat(
 		Old:  "	if f.Member {\n		return Passes, NoReason\n	}\n	return Refused, HeldByOther", New: "	return Passes, NoReason",
 		Tests: []string{"TestEveryChangeUnderARuleIsJudgedByTheTable", "TestEveryChangeOfARecordIsJudgedByTheTable"},
 	}),
+	in("gate/tenure/windows.go", mutation{
+		What: "a maintenance window is open while what others change there is in flight",
+		Old:  "		case <-p.none:\n", New: "		case <-p.none:\n		default:\n",
+		Tests: []string{"TestAWindowWaitsForWhatIsInFlight"},
+	}, mutation{
+		What: "a maintenance window is open while what was in flight before one that was given up still is",
+		Old:  "append(slices.DeleteFunc(s.unended, (*Passing).over), before)", New: "[]*Passing{before}",
+		Tests: []string{"TestAWindowWaitsForWhatIsInFlight"},
+	}),
 	in("gate/tenure/maintenance.go", mutation{
 		What: "a maintenance window is open before that is recorded",
 		Old:  "	if err = o.Record(w.View()); err != nil {\n		return nil, err\n	}\n	before = w.begin()\n", New: "	before = w.begin()\n	if err = o.Record(w.View()); err != nil {\n		return nil, err\n	}\n",
@@ -35,10 +44,6 @@ var lockFileMutations = slices.Concat(
 		What: "a maintenance window takes what a living holder holds",
 		Old:  "if v := l.View(); v.State == StateHeld {", New: "if v := l.View(); v.State == StateGone {",
 		Tests: []string{"TestAWindowTakesNothingFromAnybody"},
-	}, mutation{
-		What: "a maintenance window is open while what others change there is in flight",
-		Old:  "	case <-before.none:\n", New: "	case <-before.none:\n	default:\n",
-		Tests: []string{"TestAWindowWaitsForWhatIsInFlight"},
 	}, mutation{
 		What: "a maintenance window is over while a change in it is in flight",
 		Old:  "	w.guard.Close(w.loss())\n	for _, l", New: "	go w.guard.Close(w.loss())\n	for _, l",
