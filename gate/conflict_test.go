@@ -52,7 +52,7 @@ func TestAWriterWaitsForWhoHolds(t *testing.T) {
 		token := k.give(other)
 		done := begin(g, writerOf(2))
 		awaitQueue(t, g, 1)
-		require.Empty(t, done)
+		mustWait(t, done)
 		k.lose(lease.LossReleased, token, other)
 		a := <-done
 		require.Nil(t, a.no)
@@ -150,7 +150,7 @@ func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 		go func() { defer close(came); s.Await(r.Caller, nil) }()
 		awaitQueue(t, g, 1)
 		require.False(t, s.Awaited())
-		require.False(t, wait.Happened(came))
+		mustWait(t, came)
 		k.lose(lease.LossReleased, token, other)
 		<-came
 		require.Len(t, k.asked, 1, "the lease is there before the call is made again")
@@ -217,7 +217,7 @@ func TestACallThatHadItsTurnIsNotMadeAgain(t *testing.T) {
 		token = k.give(other)
 		done := begin(g, r)
 		awaitQueue(t, g, 1)
-		require.Empty(t, done)
+		mustWait(t, done)
 		k.lose(lease.LossReleased, token, other)
 		a := <-done
 		require.Nil(t, a.no)

@@ -51,15 +51,6 @@ func (s switching) begin(t *testing.T, mode Enforce) <-chan error {
 	return done
 }
 
-func mustWait(t *testing.T, done <-chan error) {
-	t.Helper()
-	select {
-	case err := <-done:
-		t.Fatalf("the switch has returned with a mutation in flight: %v", err)
-	default:
-	}
-}
-
 func TestObserveModeDecidesAsEnforceAndSaysSo(t *testing.T) {
 	var told []*Refusal
 	s := newSwitching(t, Observing, func(c *GuardConfig) { c.OnRefusal = func(no *Refusal) { told = append(told, no) } })
@@ -111,21 +102,23 @@ func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
 		"shared": func(c *GuardConfig) { c.Mode = Shared },
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := newSwitching(t, Observing, change)
-			if name == "held" {
-				s.k.give(userHolder(7, "7"))
-			}
-			p := mustEnter(t, s.Guard, byUser(7))
-			s.to(t, Enforcing)
-			done := s.begin(t, ReadOnly)
-			mustRefuse(t, s.Guard, byUser(7), ReasonReadOnly)
-			mustRefuse(t, s.Guard, write(p.Epoch()), ReasonReadOnly)
-			mustWait(t, done)
-			p.Leave()
-			require.NoError(t, <-done)
-			require.Equal(t, name == "held", s.open.Load() != nil)
-			s.to(t, Enforcing)
-			mustEnter(t, s.Guard, write(p.Epoch())).Leave()
+			synctest.Test(t, func(t *testing.T) {
+				s := newSwitching(t, Observing, change)
+				if name == "held" {
+					s.k.give(userHolder(7, "7"))
+				}
+				p := mustEnter(t, s.Guard, byUser(7))
+				s.to(t, Enforcing)
+				done := s.begin(t, ReadOnly)
+				mustRefuse(t, s.Guard, byUser(7), ReasonReadOnly)
+				mustRefuse(t, s.Guard, write(p.Epoch()), ReasonReadOnly)
+				mustWait(t, done)
+				p.Leave()
+				require.NoError(t, <-done)
+				require.Equal(t, name == "held", s.open.Load() != nil)
+				s.to(t, Enforcing)
+				mustEnter(t, s.Guard, write(p.Epoch())).Leave()
+			})
 		})
 	}
 }
@@ -297,17 +290,19 @@ func TestOutsideOfWorktreesTheModeAloneDecides(t *testing.T) {
 }
 
 func TestARefusalThatTheCallerFoundIsObservedToo(t *testing.T) {
-	s := newSwitching(t, Observing, nil)
-	p, no := s.RefuseStore(ReasonStaleMapping)
-	require.Nil(t, no)
-	done := s.begin(t, Enforcing)
-	mustWait(t, done)
-	p.Leave()
-	require.NoError(t, <-done)
-	_, no = s.RefuseStore(ReasonStaleMapping)
-	require.NotNil(t, no)
-	require.EqualValues(t, 1, s.Status().WouldRefuse)
-	require.EqualValues(t, 1, s.Status().Refusals)
+	synctest.Test(t, func(t *testing.T) {
+		s := newSwitching(t, Observing, nil)
+		p, no := s.RefuseStore(ReasonStaleMapping)
+		require.Nil(t, no)
+		done := s.begin(t, Enforcing)
+		mustWait(t, done)
+		p.Leave()
+		require.NoError(t, <-done)
+		_, no = s.RefuseStore(ReasonStaleMapping)
+		require.NotNil(t, no)
+		require.EqualValues(t, 1, s.Status().WouldRefuse)
+		require.EqualValues(t, 1, s.Status().Refusals)
+	})
 }
 
 // Many writers against one who switches modes: after a switch has returned nobody has a pass that

@@ -70,7 +70,7 @@ func TestAMutationThatComesLateInAFreezeDoesNotWait(t *testing.T) {
 		mustEnter(t, h.Guard, byUser(7)).Leave()
 		h.freeze(t, freezePatience)
 		waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
-		mustNotDecide(t, waiting) // another freeze, another patience
+		mustWait(t, waiting) // another freeze, another patience
 		h.thaw()
 		require.Nil(t, <-waiting)
 	})

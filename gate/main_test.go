@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -21,6 +22,17 @@ type clock struct{ boot atomic.Int64 }
 func (c *clock) Boot() time.Duration   { return time.Duration(c.boot.Load()) }
 func (c *clock) Wall() time.Time       { return time.Unix(0, c.boot.Load()).UTC() }
 func (c *clock) move(by time.Duration) { c.boot.Add(int64(by)) }
+
+// mustWait demands that the call that tells its end in done waits for somebody else. It is for bubbles: there all are as far as they get.
+func mustWait[T any](t *testing.T, done <-chan T) {
+	t.Helper()
+	synctest.Wait()
+	select {
+	case got := <-done:
+		t.Fatalf("it did not wait: %v", got)
+	default:
+	}
+}
 
 // keeper stands in for the lease's keeper. It grants what the test says.
 type keeper struct {

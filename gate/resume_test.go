@@ -168,7 +168,7 @@ func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 		drained := make(chan struct{})
 		go func() { k.lose(lease.LossResumed, tok, h); close(drained) }()
 		require.Eventually(t, func() bool { return g.open.Load() == nil }, eventually, tick)
-		require.False(t, wait.Happened(drained), "it waits for what is in flight")
+		mustWait(t, drained)
 		require.True(t, g.Current(EpochOf(tok)), "the kernel's pages are worth something still")
 		entered := make(chan Pass, 1)
 		go func() {
@@ -181,7 +181,7 @@ func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 		require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == 1 }, eventually, tick)
 		inside.Leave()
 		<-drained
-		require.Empty(t, entered)
+		mustWait(t, entered)
 		k.giveSince(tok, h)
 		(<-entered).Leave()
 		require.True(t, wait.Happened(inside.e.gone))

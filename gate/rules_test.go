@@ -39,11 +39,7 @@ func TestAMutationIsCountedBeforeItIsJudged(t *testing.T) {
 			require.Eventually(t, e.isOver, eventually, tick)
 		}
 		require.True(t, e.enter(c))
-		select {
-		case <-ended:
-			t.Fatal("the end did not wait")
-		default:
-		}
+		mustWait(t, ended)
 		e.leave()
 		<-ended
 		require.False(t, e.enter(c))
@@ -83,11 +79,7 @@ func TestTheLastMutationToLeaveEndsTheWait(t *testing.T) {
 		require.Eventually(t, func() bool { return e.awaited.Load() != nil }, eventually, tick)
 		awaited := e.awaited.Load()
 		e.leave()
-		select {
-		case <-awaited.come:
-			t.Fatal("one is still in flight")
-		default:
-		}
+		mustWait(t, awaited.come)
 		e.leave()
 		<-ended
 	})
@@ -100,11 +92,7 @@ func TestALeaseOpensAfterWhatWasWrittenWithoutOneIsDrained(t *testing.T) {
 		free, opened := g.free.Load(), make(chan struct{})
 		go func() { k.give(userHolder(8, "8")); close(opened) }()
 		require.Eventually(t, free.isOver, eventually, tick, "nothing may enter without a lease any more")
-		select {
-		case <-opened:
-			t.Fatal("the lease opened with a mutation in flight that it does not cover")
-		default:
-		}
+		mustWait(t, opened)
 		p.Leave()
 		<-opened
 	})

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/goroutines"
 )
 
 // A mutation that waits says so, and says when the wait is over. The file system reads requests
@@ -57,11 +59,7 @@ func TestAKilledCallerDoesNotWait(t *testing.T) {
 			done := enterInBackground(t, g, r)
 			require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == 1 }, eventually, tick)
 			close(signal)
-			select {
-			case no := <-done:
-				t.Fatalf("decided while the caller lives: %v", no)
-			case <-time.After(20 * time.Millisecond): // only a wrong one decides, and at once; the caller is a process, in no bubble
-			}
+			goroutines.MustBlock(t, done, "process.WhenDying") // it has looked at the caller: that is a process, in no bubble
 			require.NoError(t, caller.Process.Kill())
 			require.Error(t, caller.Wait())
 			no := <-done

@@ -117,6 +117,7 @@ func TestNoWritePassesInAWindow(t *testing.T) {
 			opened <- w
 		}()
 		require.Eventually(t, func() bool { return g.Quiesced() != nil }, eventually, tick)
+		mustWait(t, opened)
 		require.Nil(t, g.Quiesced().Until, "not yet open")
 		inFlight.Leave()
 		w := <-opened
@@ -124,8 +125,8 @@ func TestNoWritePassesInAWindow(t *testing.T) {
 		require.NotNil(t, g.Quiesced().Until)
 		require.Equal(t, 2, flushes)
 		byHandle, byName := enterInBackground(t, g, write(EpochOf(tok))), enterInBackground(t, g, byUser(7))
-		mustNotDecide(t, byHandle)
-		mustNotDecide(t, byName)
+		mustWait(t, byHandle)
+		mustWait(t, byName)
 		mustRefuse(t, g, byUser(8), ReasonHeldByOther)
 		require.Zero(t, g.open.Load().inflight.Load())
 		g.onYield = nil
@@ -147,7 +148,7 @@ func TestAStoreBreaksTheWindow(t *testing.T) {
 		tok := k.give(userHolder(7, "7"))
 		w := quiesce(t, g, Windowed{})
 		waiting := enterInBackground(t, g, byUser(7))
-		mustNotDecide(t, waiting)
+		mustWait(t, waiting)
 		mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
 		require.True(t, wait.Happened(w.Over()))
 		require.Nil(t, <-waiting)
@@ -277,6 +278,7 @@ func TestOneWindowAtATime(t *testing.T) {
 		_, err := g.cfg.Enforcement.Freeze(t.Context(), []*Guard{g})
 		require.ErrorIs(t, err, errFrozen)
 		require.Same(t, first, g.window(), "the failure has left the window alone")
+		mustWait(t, second)
 		require.NoError(t, first.End(t.Context()))
 		w := <-second
 		require.NotNil(t, w)
@@ -316,7 +318,7 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 			came := make(chan struct{})
 			go func() { defer close(came); s.Await(r.Caller, nil) }()
 			require.Eventually(t, func() bool { return s.Waiting() == 1 }, eventually, tick)
-			require.False(t, wait.Happened(came))
+			mustWait(t, came)
 			require.NoError(t, w.End(t.Context()))
 			<-came
 			mustEnter(t, g, r).Leave()
@@ -326,7 +328,7 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 		require.NoError(t, first.End(t.Context()))
 		second := quiesce(t, g, Windowed{}) // the call is made again only now, and the kernel makes it no second time
 		waits := enterInBackground(t, g, r)
-		mustNotDecide(t, waits)
+		mustWait(t, waits)
 		require.NoError(t, second.End(t.Context()))
 		require.Nil(t, <-waits)
 		require.False(t, s.Awaited())
