@@ -44,7 +44,7 @@ func (d *succession) withdraw() error {
 	}
 	err := d.registry.close()
 	if d.fs.Discard(); !d.fs.Attached() {
-		return errors.Join(err, d.forgetState())
+		return errors.Join(err, d.state.forget())
 	}
 	return errors.Join(err, d.fs.Abort())
 }
@@ -111,7 +111,7 @@ func (d *succession) restore(r *recovery.Recovery) {
 			d.log.Warn("the leases of the dead mount run out", zap.Error(err))
 			continue
 		}
-		if now := d.storeMounts(); left.Store != now { // see ErrStoreReturned
+		if now := d.state.storeMounts(); left.Store != now { // see ErrStoreReturned
 			d.log.Warn("the leases of the dead mount do not go on: the store was mounted again since, or that cannot be told (an older release, another mount namespace)", zap.Int("leases", len(left.Held)))
 			left = left.Expired()
 		}

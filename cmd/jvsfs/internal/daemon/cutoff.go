@@ -7,28 +7,39 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// cutOff is how the configured agent cuts another host off the store. One agent runs at a time, whatever worktree it is for: cluster
+// fenceAgents has the configured agent cut another host off the store. One agent runs at a time, whatever worktree it is for: cluster
 // tools are not made for more.
-func (d *mount) cutOff() (*lease.CutOff, error) {
-	own, err := d.resolver.HolderFor(os.Getpid(), "", "")
+type fenceAgents struct {
+	resolver *gate.Resolver
+	fence    []string // its command
+	locks    *lease.Dir
+	start    func(func(context.Context)) // registry.start
+	turn     chan struct{}               // capacity 1: an agent runs
+	clients  *lease.CutClients           // whom it has cut off; one memory for all leases of the mount
+}
+
+// cutOff is how the agent is run for one lease.
+func (a *fenceAgents) cutOff() (*lease.CutOff, error) {
+	own, err := a.resolver.HolderFor(os.Getpid(), "", "")
 	if err != nil {
 		return nil, err
 	}
-	c, err := lockop.CutOffBy(d.cfg.Fence, own, d.locks)
+	c, err := lockop.CutOffBy(a.fence, own, a.locks)
 	if err != nil {
 		return nil, err
 	}
-	if c.Clients != nil { // one memory for all leases of the mount
-		c.Clients = d.cutClients
+	if c.Clients != nil {
+		c.Clients = a.clients
 	}
-	c.Start = d.registry.start
+	c.Start = a.start
 	c.Turn = func(ctx context.Context) (done func(), err error) {
 		select {
-		case d.agentRuns <- struct{}{}:
-			return func() { <-d.agentRuns }, nil
+		case a.turn <- struct{}{}:
+			return func() { <-a.turn }, nil
 		case <-ctx.Done():
 			return nil, context.Cause(ctx)
 		}
@@ -37,7 +48,7 @@ func (d *mount) cutOff() (*lease.CutOff, error) {
 }
 
 // mayRely refuses to rely on fence agents where no other host takes leases, and so none has an agent run.
-func (d *mount) mayRely() error {
+func (d *Daemon) mayRely() error {
 	if !d.cfg.RelyOnFence || lease.SharedStore(d.fs.SourceFD()) && lease.SharedStore(d.locks.FD()) {
 		return nil
 	}

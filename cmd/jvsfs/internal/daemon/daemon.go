@@ -79,7 +79,8 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.LogTo(log)
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, authorities: out.Authorities, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
-		resolver: gate.NewResolver(lease.SystemClock()), agentRuns: make(chan struct{}, 1), asks: make(storeAsks, mostStoreAsks), cutClients: new(lease.CutClients),
+		resolver: gate.NewResolver(lease.SystemClock()), asks: make(storeAsks, mostStoreAsks),
+		audit: &auditChain{log: log},
 	}
 	var err error
 	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
@@ -94,7 +95,7 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
 	d.counts, d.suppressed = metrics.NewCounts(), out.Suppressed
 	d.trail = refusals.New(m.resolver, refusals.Places{
-		Audit: d.appendAudit, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
+		Audit: d.audit.append, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)
 	d.recent = &recentRefusals{mount: m, trail: d.trail}
 	d.modes = &modeSwitch{mount: m, succession: d.succession}
@@ -138,6 +139,7 @@ func (d *Daemon) open() error {
 	if err = d.openLocks(); err != nil {
 		return err
 	}
+	d.agents = &fenceAgents{resolver: d.resolver, fence: d.cfg.Fence, locks: d.locks, start: d.registry.start, turn: make(chan struct{}, 1), clients: new(lease.CutClients)}
 	if err = d.openAuthority(); err != nil {
 		return err
 	}
@@ -156,11 +158,12 @@ func (d *Daemon) open() error {
 	if !d.tree.Known {
 		d.log.Warn("another mount of the same directory, or of one above, may go unnoticed", zap.String("why", d.tree.Why))
 	}
+	d.state = &recoveryState{cfg: d.cfg, place: d.place, mountpoint: d.paths.Mountpoint(), mark: d.tree.Mark, since: d.since, journal: d.journal, fs: fs, locks: d.locks}
 	d.warnExposed()
-	if d.audit, err = place.OpenAudit(d.place, fs.SourceFD(), d.locks); err != nil {
+	if d.audit.chain, err = place.OpenAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
 	}
-	source, records := d.opened()
+	source, records := d.state.dirs()
 	d.returning = storewatch.New(source, records, d.far, d.log)
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
@@ -176,7 +179,7 @@ func (d *Daemon) openRuleLocks() (err error) {
 	d.ruleLocks, err = rulelocks.Open(rulelocks.Config{
 		Rules: d.rules, Source: d.place.Root, Joins: d.joins, Errno: d.cfg.Errno,
 		Worktree: d.place.ID, IsPart: func(id lease.WorktreeID) bool { return d.layout.IsPart(id) }, Enforcement: d.mode.Enforcement, Resolver: d.resolver, Exits: d.exits,
-		Paths: d.paths, OnRefusal: d.registry.refused, OnEvent: d.events.NoteLock, Audit: d.appendAudit, Log: d.log,
+		Paths: d.paths, OnRefusal: d.registry.refused, OnEvent: d.events.NoteLock, Audit: d.audit.append, Log: d.log,
 	})
 	return err
 }
@@ -228,7 +231,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Exempt: exempt, OnExempt: d.trail.NoteExempt,
 		OnRefusal: d.trail.Note,
 	})
-	cutOff, err := d.cutOff()
+	cutOff, err := d.agents.cutOff()
 	if err != nil {
 		return nil, err
 	}
@@ -239,7 +242,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfFencing.Fenced(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
 		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
-		Audit: w.counts.Audited(told.Auditing(d.auditEvent)), AuditAll: w.counts.AuditedAll(d.auditEvents), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
+		Audit: w.counts.Audited(told.Auditing(d.audit.event)), AuditAll: w.counts.AuditedAll(d.audit.events), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 		CutOff:  cutOff, RelyOnFence: d.cfg.RelyOnFence, StoreClient: lockop.StoreClient(d.locks.FD()),
 	})
@@ -273,7 +276,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.fs.Discard()
 		return fmt.Errorf("control socket: %w", err)
 	}
-	if err := d.leaveState(); err != nil {
+	if err := d.state.leave(d.forRuns); err != nil {
 		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
 	serving, stop := context.WithCancel(context.Background())
@@ -354,7 +357,7 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	}
 	d.drained = d.service.Draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return errors.Join(d.registry.close(), d.forgetState(), d.unmounting.cutCopies(abort))
+	return errors.Join(d.registry.close(), d.state.forget(), d.unmounting.cutCopies(abort))
 }
 
 // OnSameStore is storewatch.SameStore for what is open.
@@ -383,8 +386,8 @@ func (d *Daemon) close() error {
 		err = errors.Join(err, d.fs.Close())
 	}
 	d.tree.Close()
-	if d.audit != nil {
-		err = errors.Join(err, d.audit.Close())
+	if d.audit.chain != nil {
+		err = errors.Join(err, d.audit.chain.Close())
 	}
 	if d.locks != nil {
 		err = errors.Join(err, d.locks.Close())

@@ -90,7 +90,7 @@ func (d *unmounting) endBySignal() error {
 	defer d.umount.Unlock()
 	busy := d.unmountInTime()
 	if busy == nil {
-		return errors.Join(d.registry.close(), d.forgetState())
+		return errors.Join(d.registry.close(), d.state.forget())
 	}
 	d.log.Warn("unmount", zap.Error(busy), zap.Any("processes", api.AsFailure(busy).Busy))
 	err := d.registry.close()

@@ -31,7 +31,7 @@ func (d *mount) answerDoctor(req api.Doctor) (api.Response, error) {
 		found = append(found, finding.Fail("locks.replaced", "put it back; if it is lost: jvsfs umount and mount again, and the tokens start again",
 			"%s is not the lock directory that the daemon of %s works with: that was removed, renamed or covered since the mount", dir.Name, d.paths.Mountpoint()))
 	}
-	d.auditRepairs(found)
+	d.audit.repairs(found)
 	return api.ResultOf(slices.Concat(found, unseenFinding(d.tree, d.place.Root), d.ruleLocks.Findings()))
 }
 

@@ -108,7 +108,7 @@ func (d *mount) guards() []*gate.Guard {
 }
 
 func (d *modeSwitch) auditSwitch(by control.Peer, from, to gate.Enforce) error {
-	err := d.audit.Append(context.Background(), audit.Record{
+	err := d.audit.append(audit.Record{
 		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
 		Details: map[string]any{
 			"mountpoint": d.paths.Mountpoint(), "from": from, "to": to,

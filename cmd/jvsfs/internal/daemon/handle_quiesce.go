@@ -144,7 +144,7 @@ func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, 
 		}
 		d.log.Info("quiesce ended", zap.String("worktree", string(w.id)), zap.String("by", of.Who), zap.Error(err))
 	}
-	return d.audit.Append(context.Background(), r)
+	return d.audit.append(r)
 }
 
 func reasonOf(err error) string {

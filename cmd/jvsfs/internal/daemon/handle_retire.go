@@ -283,11 +283,7 @@ func (d *succession) stay() {
 	}
 	d.takeBackRules()
 	d.registry.shutLatches(false)
-	who, err := host.ThisProcess()
-	if err == nil {
-		err = d.journal.Begin(d.device(), who, d.storeMounts())
-	}
-	if err != nil {
+	if err := d.state.resume(); err != nil {
 		d.log.Warn("journal of leases", zap.Error(err))
 	}
 	d.retirement.cancel()

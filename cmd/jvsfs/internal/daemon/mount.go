@@ -26,7 +26,6 @@ import (
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/jvsfs/jvsfs/lease/audit"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -57,7 +56,7 @@ type mount struct {
 	store     *api.StoreStatus // that file system, if it is one for several hosts
 	authority Authorities      // who keeps the leases; nil: the claims in locks
 	tree      *place.TreeLock  // on the source
-	audit     *audit.Log
+	audit     *auditChain
 	mode      *enforceMode
 	resolver  *gate.Resolver
 	exits     *process.ExitWatch
@@ -67,9 +66,8 @@ type mount struct {
 	reached   bool // everybody can come to the source
 	events    *events.Feed
 
-	agentRuns   chan struct{}           // capacity 1: the fence agent runs (cutoff.go)
-	cutClients  *lease.CutClients       // whom it has cut off
-	onMounts    *string                 // see storeMounts
+	agents      *fenceAgents
+	state       *recoveryState
 	selfFencing *storewatch.SelfFencing // nil without fence_self
 }
 

@@ -3,56 +3,87 @@ package daemon
 import (
 	"errors"
 	"os"
+	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
+	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
-// leaveState writes the state that a recovery needs, before the mount is visible.
-func (d *mount) leaveState() error {
-	major, minor := d.fs.Device()
+// recoveryState is what a recovery of the mount needs: its state file, and the journal of its leases.
+type recoveryState struct {
+	cfg        mountcfg.Config
+	place      place.Place
+	mountpoint string
+	mark       int64 // of the lock on the source
+	since      time.Time
+	journal    *journal.Journal
+	locks      *lease.Dir
+	fs         interface {
+		SourceFD() int
+		Device() (major, minor uint32)
+	}
+
+	onMounts *string // see storeMounts
+}
+
+func (r *recoveryState) device() api.Device {
+	major, minor := r.fs.Device()
+	return api.Device{Major: major, Minor: minor}
+}
+
+// leave writes the state, before the mount is visible.
+func (r *recoveryState) leave(forRuns bool) error {
 	who, err := host.ThisProcess()
 	if err != nil {
 		return err
 	}
-	cfg, err := d.cfg.Snapshot()
+	cfg, err := r.cfg.Snapshot()
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.journal.Begin(api.Device{Major: major, Minor: minor}, who, d.storeMounts()), host.WriteState(host.StatePath(api.Device{Major: major, Minor: minor}), host.MountState{
-		Version: host.StateVersion, Mountpoint: d.paths.Mountpoint(), Source: d.place.Root, Locks: d.place.LockDir, Mark: d.tree.Mark, Layout: d.place.Layout, Parts: d.place.PartsText(),
-		Config: cfg, Runs: d.forRuns, SourceFS: storewatch.TypeOf(d.fs.SourceFD()), LocksFS: storewatch.TypeOf(d.locks.FD()), Args: os.Args, Since: d.since, Daemon: who,
+	return errors.Join(r.journal.Begin(r.device(), who, r.storeMounts()), host.WriteState(host.StatePath(r.device()), host.MountState{
+		Version: host.StateVersion, Mountpoint: r.mountpoint, Source: r.place.Root, Locks: r.place.LockDir, Mark: r.mark, Layout: r.place.Layout, Parts: r.place.PartsText(),
+		Config: cfg, Runs: forRuns, SourceFS: storewatch.TypeOf(r.fs.SourceFD()), LocksFS: storewatch.TypeOf(r.locks.FD()), Args: os.Args, Since: r.since, Daemon: who,
 	}))
+}
+
+// resume writes the journal again, which has ended for a daemon that did not come up.
+func (r *recoveryState) resume() error {
+	who, err := host.ThisProcess()
+	if err != nil {
+		return err
+	}
+	return r.journal.Begin(r.device(), who, r.storeMounts())
 }
 
 // storeMounts is storewatch.MountsOf the source and the lease records. What it says first stays: call it before the mount is visible, in the
 // mount namespace that it is to be visible in. Not safe for concurrent use.
-func (d *mount) storeMounts() string {
-	if d.onMounts != nil {
-		return *d.onMounts
+func (r *recoveryState) storeMounts() string {
+	if r.onMounts != nil {
+		return *r.onMounts
 	}
-	source, records := d.opened()
-	said := storewatch.MountsOf(d.cfg.Mountpoint == "", source, records)
-	d.onMounts = &said
+	source, records := r.dirs()
+	said := storewatch.MountsOf(r.cfg.Mountpoint == "", source, records)
+	r.onMounts = &said
 	return said
 }
 
-// opened are the source and the directory of the records.
-func (d *mount) opened() (source, records storewatch.Dir) {
-	return storewatch.Dir{Path: d.place.Root, FD: d.fs.SourceFD()}, storewatch.Dir{Path: d.place.LockDir, FD: d.locks.FD()}
+// dirs are the source and the directory of the records.
+func (r *recoveryState) dirs() (source, records storewatch.Dir) {
+	return storewatch.Dir{Path: r.place.Root, FD: r.fs.SourceFD()}, storewatch.Dir{Path: r.place.LockDir, FD: r.locks.FD()}
 }
 
-// forgetState removes the state when the mount has ended in peace. Another mount may have the device number by
-// now.
-func (d *mount) forgetState() error {
-	d.journal.End()
-	major, minor := d.fs.Device()
-	st, err := host.ReadMountState(api.Device{Major: major, Minor: minor})
+// forget removes the state when the mount has ended in peace. Another mount may have the device number by now.
+func (r *recoveryState) forget() error {
+	r.journal.End()
+	st, err := host.ReadMountState(r.device())
 	if errors.Is(err, os.ErrNotExist) || err == nil && st.Daemon.PID != os.Getpid() {
 		return nil
 	}
-	return errors.Join(err, removeState(api.Device{Major: major, Minor: minor}))
+	return errors.Join(err, host.RemoveAll(host.LeasesPath(r.device()), host.StatePath(r.device())))
 }
-
-func removeState(d api.Device) error { return host.RemoveAll(host.LeasesPath(d), host.StatePath(d)) }

@@ -82,7 +82,7 @@ func (d *mount) leftovers() (*leftovers, error) {
 	if err != nil {
 		return nil, err
 	}
-	cutOff, err := d.cutOff()
+	cutOff, err := d.agents.cutOff()
 	return &leftovers{mount: d, own: own, cutOff: cutOff, client: lockop.StoreClient(d.locks.FD())}, err
 }
 
@@ -97,7 +97,7 @@ func (l *leftovers) find(serving context.Context) error {
 		store := l.locks.Store(id)
 		k := lease.NewKeeper(lease.KeeperConfig{
 			Store: store, Authority: l.authorityOf(store), Policy: policy, Clock: lease.SystemClock(),
-			Audit: l.auditEvent, AuditAll: l.auditEvents, CutOff: l.cutOff, StoreClient: l.client,
+			Audit: l.audit.event, AuditAll: l.audit.events, CutOff: l.cutOff, StoreClient: l.client,
 		})
 		o := &leftover{id: id, keeper: k}
 		h, j := k.Observe()
