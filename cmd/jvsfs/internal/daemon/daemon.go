@@ -50,6 +50,7 @@ type Daemon struct {
 	modes      *modeSwitch
 	unmounting *unmounting
 	runs       *runs
+	doctor     *recordsDoctor
 	returning  *storewatch.Watch
 
 	drained  func() // after draining was told
@@ -98,10 +99,11 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 		Audit: d.audit.append, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)
 	d.recent = &recentRefusals{mount: m, trail: d.trail}
-	d.modes = &modeSwitch{mount: m, succession: d.succession}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
-	d.runs = &runs{mount: m, unmounting: d.unmounting}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
+	d.modes = &modeSwitch{mode: d.mode, mountpoint: d.paths.Mountpoint(), worktree: p.ID, guards: d.registry.guards, predecessors: d.succession,
+		note: d.events.Note, audit: d.audit.append, log: log}
+	d.runs = &runs{mountpoint: d.paths.Mountpoint(), log: log, leases: d.registry, ended: d.unmounting.ended, unmount: d.unmounting.byRequest}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.journal = journal.New(log)
 	d.registry.refused = d.trail.NoteOutside
@@ -163,6 +165,8 @@ func (d *Daemon) open() error {
 	if d.audit.chain, err = place.OpenAudit(d.place, fs.SourceFD(), d.locks); err != nil {
 		return err
 	}
+	d.doctor = &recordsDoctor{place: d.place, mountpoint: d.paths.Mountpoint(), source: fs.SourceFD(), locks: d.locks, store: d.store, policy: lockop.PolicyOf(d.cfg),
+		tree: d.tree, repaired: d.audit.repairs, rules: d.ruleLocks.Findings}
 	source, records := d.state.dirs()
 	d.returning = storewatch.New(source, records, d.far, d.log)
 	if err := shareBorder(fs, d.locks); err != nil {
@@ -276,7 +280,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		d.fs.Discard()
 		return fmt.Errorf("control socket: %w", err)
 	}
-	if err := d.state.leave(d.forRuns); err != nil {
+	if err := d.state.leave(d.runs.forRuns); err != nil {
 		d.log.Warn("this mount cannot be recovered should its daemon be killed", zap.Error(err))
 	}
 	serving, stop := context.WithCancel(context.Background())
@@ -303,7 +307,10 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
 	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.paths.Mountpoint()))
 	all.Go(func() { d.runs.watch(serving) })
-	all.Go(func() { d.takeBack(serving) })
+	if d.far {
+		left := &leftovers{locks: d.locks, lockDir: d.place.LockDir, policy: lockop.PolicyOf(d.cfg), authority: d.authorityOf, audit: d.audit, log: d.log}
+		all.Go(func() { left.takeBack(serving, d.resolver, d.agents) })
+	}
 	if d.cfg.Mountpoint != "" && !host.ByUser() { // a mount that lies over its source goes with the store's, and a user's cannot be recovered
 		all.Go(func() { d.returning.Run(serving) })
 	}

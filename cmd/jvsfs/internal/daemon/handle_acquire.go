@@ -43,9 +43,9 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *control.Sessi
 	}
 	losses, done := w.events.subscribe()
 	defer done()
-	d.taking.RLock()
+	taken := d.registry.take()
 	grant, err := d.acquireFor(ctx, w, s, req, who, losses)
-	d.taking.RUnlock()
+	taken()
 	if err != nil {
 		return api.Response{}, d.succession.shutBehind(err)
 	}

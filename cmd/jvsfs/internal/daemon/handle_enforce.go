@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -14,22 +15,42 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/audit"
 )
+
+// modeSwitch shows and switches how the mount treats writes without the lease.
+type modeSwitch struct {
+	mode         *enforceMode
+	mountpoint   string
+	worktree     lease.WorktreeID // in whose name is audited
+	guards       func() []*gate.Guard
+	predecessors stayers
+	note         func(api.Event)
+	audit        func(audit.Record) error
+	log          *zap.Logger
+	switching    sync.Mutex
+}
+
+// stayers are the daemons that this one has replaced, and that live while files are open through them.
+type stayers interface {
+	heldByPredecessor() bool
+	predecessorStays(what string) *api.Failure
+}
 
 // answerEnforce shows the mode, or switches it.
 func (d *modeSwitch) answerEnforce(ctx context.Context, s *control.Session, req api.Enforce) (api.Response, error) {
 	if req.Mode == "" {
-		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.paths.Mountpoint(), EnforceStatus: d.mode.status()})
+		return api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint, EnforceStatus: d.mode.status()})
 	}
 	to, err := gate.ParseEnforce(req.Mode)
 	if err != nil {
 		return api.Response{}, api.Usagef("%v", err)
 	}
-	if to != gate.ReadOnly && readOnlyToKernel(d.paths.Mountpoint()) {
+	if to != gate.ReadOnly && readOnlyToKernel(d.mountpoint) {
 		return api.Response{}, &api.Failure{
-			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.paths.Mountpoint()),
-			Next: "mount -o remount,bind,rw " + d.paths.Mountpoint() + ", then switch",
+			Class: api.ClassUsage, Message: fmt.Sprintf("%s is mounted ro: the kernel refuses every write there, whatever the mode", d.mountpoint),
+			Next: "mount -o remount,bind,rw " + d.mountpoint + ", then switch",
 		}
 	}
 	if !d.switching.TryLock() {
@@ -37,14 +58,14 @@ func (d *modeSwitch) answerEnforce(ctx context.Context, s *control.Session, req 
 	}
 	defer d.switching.Unlock()
 	from := d.mode.Mode()
-	if to.StricterThan(from) && d.succession.heldByPredecessor() {
-		return api.Response{}, d.succession.predecessorStays("the mode is not made stricter")
+	if to.StricterThan(from) && d.predecessors.heldByPredecessor() {
+		return api.Response{}, d.predecessors.predecessorStays("the mode is not made stricter")
 	}
 	note, err := d.switchMode(ctx, s, from, to, time.Duration(req.WaitMS)*time.Millisecond)
 	if err != nil {
 		return api.Response{}, err
 	}
-	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.paths.Mountpoint(), EnforceStatus: d.mode.status(), Previous: from})
+	resp, err := api.ResultOf(api.EnforceAnswer{Mountpoint: d.mountpoint, EnforceStatus: d.mode.status(), Previous: from})
 	resp.Note = note
 	return resp, err
 }
@@ -76,7 +97,7 @@ func (d *modeSwitch) switchMode(ctx context.Context, s *control.Session, from, t
 	}
 	if from != to {
 		d.mode.switched(time.Now(), by)
-		d.events.Note(api.Event{Kind: api.ModeSwitched, Enforce: to, EnforcePrevious: from, By: by})
+		d.note(api.Event{Kind: api.ModeSwitched, Enforce: to, EnforcePrevious: from, By: by})
 		d.log.Warn("enforce switched", zap.String("from", string(from)), zap.String("to", string(to)), zap.String("by", by), zap.Error(err))
 	}
 	if to.StricterThan(from) {
@@ -94,24 +115,15 @@ func (d *modeSwitch) undrained(to gate.Enforce, wait time.Duration, err error) *
 	return &api.Failure{
 		Class: api.ClassBusy, Err: err,
 		Message: fmt.Sprintf("the mode is %s now, but writes that were admitted before have not ended within %s", to, wait),
-		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.paths.Mountpoint(), to),
+		Next:    fmt.Sprintf("jvsfs status --json counts the writes in flight; jvsfs enforce %s %s waits again", d.mountpoint, to),
 	}
-}
-
-// guards lists the guards of all worktrees seen so far.
-func (d *mount) guards() []*gate.Guard {
-	var all []*gate.Guard
-	for _, w := range d.registry.all() {
-		all = append(all, w.guard)
-	}
-	return all
 }
 
 func (d *modeSwitch) auditSwitch(by control.Peer, from, to gate.Enforce) error {
-	err := d.audit.append(audit.Record{
-		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.place.ID),
+	err := d.audit(audit.Record{
+		Timestamp: time.Now(), EventType: "enforce_switch", Worktree: string(d.worktree),
 		Details: map[string]any{
-			"mountpoint": d.paths.Mountpoint(), "from": from, "to": to,
+			"mountpoint": d.mountpoint, "from": from, "to": to,
 			"by_uid": by.UID, "by_user": by.User(), "by_pid": by.PID,
 		},
 	})

@@ -44,16 +44,15 @@ func (d *unmounting) unmount() error {
 	return err
 }
 
-// answerUnmount unmounts if nobody uses the mount. Then it flushes and releases. It answers when all of that is
-// done.
-func (d *unmounting) answerUnmount() (api.Response, error) {
+// byRequest unmounts if nobody uses the mount. Then it flushes and releases. It returns when all of that is done.
+func (d *unmounting) byRequest() error {
 	d.umount.Lock()
 	defer d.umount.Unlock()
 	if d.forNext {
-		return api.Response{}, ErrStoreReturned
+		return ErrStoreReturned
 	}
 	if err := d.unmountPatiently(); err != nil {
-		return api.Response{}, err
+		return err
 	}
 	err := errors.Join(d.registry.close(), d.flush())
 	if err != nil {
@@ -61,7 +60,7 @@ func (d *unmounting) answerUnmount() (api.Response, error) {
 	}
 	d.leaveTree()
 	d.trail.Flush() // after the answer all of them can be found
-	return api.Response{}, err
+	return err
 }
 
 // leaveTree lets others rename the roots of the tree, and serve it with other records, before

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync"
 	"time"
 
 	"go.uber.org/zap"
@@ -41,12 +40,10 @@ type mount struct {
 	since   time.Time
 	service *servicemanager.Service
 	off     <-chan struct{} // closed when nobody wants the mount any more
-	forRuns bool            // it was made for runs, and goes with the last of them
 	joins   bool            // it replaces a daemon that has rules for lock files
 
 	authorities   func(context.Context) (Authorities, error) // opens authority
 	replacedRules *lockfile.Rules                            // of the daemon that is to be replaced; nil: none is
-	taking        sync.RWMutex                               // read-locked while somebody asks for a lease, and may wait for it
 
 	fs        fileSystem
 	stats     func() any

@@ -54,14 +54,14 @@ func (d *Daemon) ofMount() []control.Operation {
 			return d.events.Answer(ctx, s.Peer.UID, r, d.succession.after())
 		}),
 		control.On(control.ChangesNothing, lockop.Mounter, func(_ context.Context, _ *control.Session, r api.Doctor) (api.Response, error) {
-			return d.answerDoctor(r)
+			return d.doctor.answer(r)
 		}),
 		control.On(control.ChangesNothing, lockop.Root, d.succession.answerRetire),
 		control.On(control.ChangesNothing, lockop.Root, func(_ context.Context, _ *control.Session, r api.Retired) (api.Response, error) {
 			return d.succession.answerRetired(r)
 		}),
 		control.On(control.ChangesLeases, lockop.Mounter, func(_ context.Context, _ *control.Session, _ api.Unmount) (api.Response, error) {
-			return d.unmounting.answerUnmount()
+			return api.Response{}, d.unmounting.byRequest()
 		}).Unless(func(s *control.Session) (api.Response, bool, error) {
 			if !d.unmounting.isCopy(s.Req.(api.Unmount)) {
 				return api.Response{}, false, nil

@@ -30,13 +30,6 @@ type succession struct {
 	rulesLeft  chan struct{} // closed when another daemon has the locks of rules
 }
 
-// modeSwitch shows and switches how the mount treats writes without the lease (handle_enforce.go).
-type modeSwitch struct {
-	*mount
-	succession *succession
-	switching  sync.Mutex
-}
-
 // unmounting unmounts, by a request or a signal (handle_umount.go, end.go).
 type unmounting struct {
 	*mount

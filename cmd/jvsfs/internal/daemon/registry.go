@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"sync/atomic"
 
@@ -44,6 +45,7 @@ type registry struct {
 	agents     context.Context // of the fence agents
 	stopAgents context.CancelFunc
 
+	taking sync.RWMutex // see take
 	making sync.Mutex   // held while a worktree is made, which waits for the disk; before mu
 	mu     sync.RWMutex // never held while waiting: readers and status take it
 	byID   map[lease.WorktreeID]*worktree
@@ -121,6 +123,15 @@ func (r *registry) all() []*worktree {
 	return out
 }
 
+// guards lists the guards of all worktrees seen so far.
+func (r *registry) guards() []*gate.Guard {
+	var all []*gate.Guard
+	for _, w := range r.all() {
+		all = append(all, w.guard)
+	}
+	return all
+}
+
 // ended reports whether close has begun.
 func (r *registry) ended() bool {
 	r.mu.RLock()
@@ -136,6 +147,30 @@ func (r *registry) shutLatches(shut bool) {
 	for _, w := range r.all() {
 		w.latch.set(shut)
 	}
+}
+
+// heldOnPurpose names a lease that somebody has acquired. What writing took goes with the mount.
+func (r *registry) heldOnPurpose() string {
+	for _, w := range r.all() {
+		if grant, held := w.keeper.Held(); held && !grant.Holder.Auto {
+			return fmt.Sprintf("%s holds worktree %s", grant.Holder.ID(), w.id)
+		}
+	}
+	return ""
+}
+
+// take lets somebody ask for a lease, and wait for it, until done.
+func (r *registry) take() (done func()) {
+	r.taking.RLock()
+	return r.taking.RUnlock
+}
+
+// shutOut lets nobody take a lease until letIn. It is false if somebody takes one, and may wait for it.
+func (r *registry) shutOut() (letIn func(), ok bool) {
+	if !r.taking.TryLock() {
+		return nil, false
+	}
+	return r.taking.Unlock, true
 }
 
 // start runs f in a goroutine of the registry. Once it closes, f finds that its context has ended.

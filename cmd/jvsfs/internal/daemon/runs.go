@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"sync"
 	"time"
 
@@ -15,10 +14,18 @@ import (
 // runs takes a mount away that was made for runs (jvsfs run), when the last of them has ended. The daemon alone
 // decides: the last run asks it to look (answerLeave), and it looks by itself for runs that were killed.
 type runs struct {
-	*mount
-	unmounting *unmounting
-	trying     sync.Mutex
-	alone      *host.RunLock // taken for good: the mount is gone, and no run may come before the daemon is, too
+	forRuns    bool // the mount was made for runs, and goes with the last of them
+	mountpoint string
+	log        *zap.Logger
+	leases     interface {
+		shutOut() (letIn func(), ok bool) // nobody gets a lease until letIn; false if somebody waits for one
+		heldOnPurpose() string
+	}
+	ended   <-chan struct{} // closed when the mount has
+	unmount func() error
+
+	trying sync.Mutex
+	alone  *host.RunLock // taken for good: the mount is gone, and no run may come before the daemon is, too
 }
 
 const (
@@ -41,7 +48,7 @@ func (r *runs) watch(serving context.Context) {
 		select {
 		case <-serving.Done():
 			return
-		case <-r.unmounting.ended:
+		case <-r.ended:
 			return
 		case <-time.After(pause):
 		}
@@ -78,7 +85,7 @@ func (r *runs) leave() (left api.Left, err error) {
 	if r.alone != nil {
 		return api.Left{}, nil
 	}
-	lock, err := host.OpenRunLock(host.RunDir(), r.paths.Mountpoint())
+	lock, err := host.OpenRunLock(host.RunDir(), r.mountpoint)
 	if err != nil {
 		return api.Left{}, err
 	}
@@ -90,29 +97,20 @@ func (r *runs) leave() (left api.Left, err error) {
 	if alone, err := lock.Alone(host.RunUses); err != nil || !alone || !lock.Current() {
 		return api.Left{Stays: "another run uses it", Runs: true}, err
 	}
-	if !r.taking.TryLock() { // from here on nobody gets a lease that would end at once
+	letIn, ok := r.leases.shutOut() // from here on nobody gets a lease that would end at once
+	if !ok {
 		return api.Left{Stays: "somebody waits for a lease"}, nil
 	}
-	defer r.taking.Unlock()
-	if who := r.heldOnPurpose(); who != "" {
+	defer letIn()
+	if who := r.leases.heldOnPurpose(); who != "" {
 		return api.Left{Stays: who}, nil
 	}
-	if _, err := r.unmounting.answerUnmount(); err != nil {
+	if err := r.unmount(); err != nil {
 		return api.Left{}, err
 	}
 	r.log.Info("the last run has ended: unmounted")
 	r.alone = lock
 	return api.Left{}, nil
-}
-
-// heldOnPurpose names a lease that somebody has acquired. What writing took goes with the mount.
-func (r *runs) heldOnPurpose() string {
-	for _, w := range r.registry.all() {
-		if grant, held := w.keeper.Held(); held && !grant.Holder.Auto {
-			return fmt.Sprintf("%s holds worktree %s", grant.Holder.ID(), w.id)
-		}
-	}
-	return ""
 }
 
 // close lets the next run in.

@@ -13,16 +13,22 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
+	"github.com/jvsfs/jvsfs/lease/record"
 )
 
 // leftovers gives back what former lives of this host have left on a store of several hosts (rule 18): an unreleased lease would have
 // the next taker on another host cut this host off. They are looked for once, when the mount serves. All are watched at the same time,
 // and taken back one after the other. When none is left nothing wakes any more.
 type leftovers struct {
-	*mount
+	locks     *lease.Dir
+	lockDir   string // its path
+	policy    record.Policy
+	authority func(*lease.Store) lease.Authority
+	audit     *auditChain
+	log       *zap.Logger
+
 	own    lease.Holder
 	cutOff *lease.CutOff
-	client func() string
 	left   []*leftover
 }
 
@@ -44,16 +50,13 @@ const (
 )
 
 // takeBack is the life of the leftovers. Who wants one meanwhile takes it as ever.
-func (d *mount) takeBack(serving context.Context) {
-	if !d.far {
-		return
-	}
-	l, err := d.leftovers()
+func (l *leftovers) takeBack(serving context.Context, resolver *gate.Resolver, agents *fenceAgents) {
+	err := l.begin(resolver, agents)
 	if err == nil {
 		err = l.find(serving)
 	}
 	if err != nil {
-		d.log.Warn("what this host had left is not given back", zap.Error(err))
+		l.log.Warn("what this host had left is not given back", zap.Error(err))
 		return
 	}
 	defer l.close()
@@ -77,27 +80,26 @@ func (d *mount) takeBack(serving context.Context) {
 	}
 }
 
-func (d *mount) leftovers() (*leftovers, error) {
-	own, err := d.resolver.HolderFor(os.Getpid(), gate.ScopeTree, "give back what this host had left")
-	if err != nil {
-		return nil, err
+// begin says in whose name they are given back, and how another host is cut off.
+func (l *leftovers) begin(resolver *gate.Resolver, agents *fenceAgents) (err error) {
+	if l.own, err = resolver.HolderFor(os.Getpid(), gate.ScopeTree, "give back what this host had left"); err == nil {
+		l.cutOff, err = agents.cutOff()
 	}
-	cutOff, err := d.agents.cutOff()
-	return &leftovers{mount: d, own: own, cutOff: cutOff, client: lockop.StoreClient(d.locks.FD())}, err
+	return err
 }
 
 // find sees each for the first time.
 func (l *leftovers) find(serving context.Context) error {
+	client := lockop.StoreClient(l.locks.FD())
 	ids, err := l.locks.Unreleased()
-	policy := lockop.PolicyOf(l.cfg)
 	for _, id := range ids {
 		if serving.Err() != nil {
 			break
 		}
 		store := l.locks.Store(id)
 		k := lease.NewKeeper(lease.KeeperConfig{
-			Store: store, Authority: l.authorityOf(store), Policy: policy, Clock: lease.SystemClock(),
-			Audit: l.audit.event, AuditAll: l.audit.events, CutOff: l.cutOff, StoreClient: l.client,
+			Store: store, Authority: l.authority(store), Policy: l.policy, Clock: lease.SystemClock(),
+			Audit: l.audit.event, AuditAll: l.audit.events, CutOff: l.cutOff, StoreClient: client,
 		})
 		o := &leftover{id: id, keeper: k}
 		h, j := k.Observe()
@@ -161,7 +163,7 @@ func (l *leftovers) take(ctx context.Context, o *leftover) (over bool) {
 
 // later tries again after a pause that grows.
 func (l *leftovers) later(o *leftover, why error) {
-	pause := lockop.PolicyOf(l.cfg).LeaseDuration * time.Duration(min(1<<min(o.failed, 10), leftPauses))
+	pause := l.policy.LeaseDuration * time.Duration(min(1<<min(o.failed, 10), leftPauses))
 	o.at = time.Now().Add(pause)
 	o.failed++
 	l.log.Warn("what this host had left cannot be given back yet", zap.String("worktree", string(o.id)), zap.Duration("again_in", pause), zap.Error(why))
@@ -176,7 +178,7 @@ func (l *leftovers) stoppedBeside() error {
 	}
 	for _, m := range mounts.JVSFS() {
 		st, err := host.ReadMountState(host.DeviceOf(m))
-		if err == nil && st.Locks == l.place.LockDir && st.Daemon.Liveness() == lease.Stopped {
+		if err == nil && st.Locks == l.lockDir && st.Daemon.Liveness() == lease.Stopped {
 			return fmt.Errorf("the daemon of %s, process %d, is stopped", m.Mountpoint, st.Daemon.PID)
 		}
 	}
