@@ -40,7 +40,12 @@ import (
 // the rest, each with fields of its own.
 type Daemon struct {
 	*mount
+	survey     *survey
+	finder     *worktreeFinder
 	leases     *leaseOps
+	explaining *explaining
+	windows    *windows
+	flush      *flusher
 	succession *succession
 	trail      *refusals.Trail
 	recent     *recentRefusals
@@ -80,8 +85,8 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	out.Service.LogTo(log)
 	m := &mount{
 		cfg: cfg, place: p, log: log, since: time.Now(), service: out.Service, off: out.Off, authorities: out.Authorities, replacedRules: out.Replaced, joins: len(out.Replaced.All())+len(out.Replaced.Leases()) > 0,
-		resolver: gate.NewResolver(lease.SystemClock()), asks: make(storeAsks, mostStoreAsks),
-		audit: &auditChain{log: log},
+		resolver: gate.NewResolver(lease.SystemClock()),
+		audit:    &auditChain{log: log},
 	}
 	var err error
 	if m.rules, err = rules.Compile(cfg); err != nil { // d.rules is what the file system enforces beside the leases
@@ -93,12 +98,10 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.registry = newRegistry(log, d.newWorktree)
 	d.events = events.New(m.paths, processText(host.ThisProcess()), d.registry.ended)
 	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
-	d.leases = &leaseOps{mount: m, succession: d.succession, flushing: make(chan struct{}, 1)}
 	d.counts, d.suppressed = metrics.NewCounts(), out.Suppressed
 	d.trail = refusals.New(m.resolver, refusals.Places{
 		Audit: d.audit.append, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)
-	d.recent = &recentRefusals{mount: m, trail: d.trail}
 	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.modes = &modeSwitch{mode: d.mode, mountpoint: d.paths.Mountpoint(), worktree: p.ID, guards: d.registry.guards, predecessors: d.succession,
@@ -172,10 +175,28 @@ func (d *Daemon) open() error {
 	if err := shareBorder(fs, d.locks); err != nil {
 		return err
 	}
+	d.wire()
 	if err := d.openMeter(fs); err != nil {
 		return err
 	}
 	return fs.Seal(d.place.LockDir)
+}
+
+// wire makes the parts that answer requests, of what is open.
+func (d *Daemon) wire() {
+	d.flush = &flusher{root: d.place.Root, fs: d.fs, turn: make(chan struct{}, 1)}
+	d.unmounting.flush = d.flush
+	d.survey = &survey{all: d.registry.all, far: d.far, asks: make(storeAsks, mostStoreAsks), lookForRoot: d.paths.LookForRoot}
+	if d.authority != nil {
+		d.survey.authority = d.authority.Name()
+	}
+	d.finder = &worktreeFinder{of: d.fs.WorktreeOf, paths: d.paths, get: d.registry.get}
+	d.leases = &leaseOps{resolver: d.resolver, paths: d.paths, locks: d.locks, survey: d.survey, succession: d.succession,
+		take: d.registry.take, admitted: d.journal.Admit, flush: d.flush, log: d.log}
+	d.explaining = &explaining{resolver: d.resolver, paths: d.paths, mode: d.mode.Mode, errno: d.cfg.Errno, onFree: d.cfg.OnFree, survey: d.survey, rules: d.ruleLocks.Explain, tree: d.fs}
+	d.windows = &windows{resolver: d.resolver, paths: d.paths, rules: d.rules, isPart: d.layout.IsPart, predecessors: d.succession,
+		flush: d.flush.within, ended: d.registry.ended, note: d.events.Note, audit: d.audit.append, log: d.log}
+	d.recent = &recentRefusals{trail: d.trail, resolver: d.resolver, paths: d.paths, survey: d.survey, find: d.finder.at}
 }
 
 // openRuleLocks opens what is known of the locks of other programs, before the file system asks for it.
@@ -190,7 +211,7 @@ func (d *Daemon) openRuleLocks() (err error) {
 
 // openMeter says what the metrics are read from. Nothing listens yet.
 func (d *Daemon) openMeter(fs fileSystem) (err error) {
-	from := metrics.Sources{FileSystem: fs, Mode: d.mode, LogLines: d.suppressed, Rules: d.ruleLocks.Book().Counts, Worktrees: d.readings}
+	from := metrics.Sources{FileSystem: fs, Mode: d.mode, LogLines: d.suppressed, Rules: d.ruleLocks.Book().Counts, Worktrees: d.survey.readings}
 	if d.authority != nil {
 		from.Etcd = d.authority
 	}
@@ -381,7 +402,9 @@ func (d *Daemon) Device() api.Device { return d.device() }
 // close releases the leases and frees everything. It may be called for a daemon that was opened only in part.
 func (d *Daemon) close() error {
 	err := d.registry.close()
-	d.leases.left.Wait()
+	if d.flush != nil {
+		d.flush.left.Wait()
+	}
 	if d.authority != nil {
 		err = errors.Join(err, d.authority.Close())
 	}

@@ -43,7 +43,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *control.Sessi
 	}
 	losses, done := w.events.subscribe()
 	defer done()
-	taken := d.registry.take()
+	taken := d.take()
 	grant, err := d.acquireFor(ctx, w, s, req, who, losses)
 	taken()
 	if err != nil {
@@ -198,7 +198,7 @@ func (d *leaseOps) try(ctx context.Context, w *worktree, s *control.Session, req
 	if err == nil {
 		d.giveBackUndelivered(ctx, w, s, grant, held && !before.Holder.Auto && before.Covers(grant.Token))
 		w.guard.Admit(h)
-		d.journal.Admit(w.id, h)
+		d.admitted(w.id, h)
 	}
 	return grant, err
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
@@ -39,7 +38,7 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *control.S
 	old, held := w.keeper.Held()
 	note, f := lockop.Authorize(d.handoverPlea(w, s, req.Scope, who, old.Holder, held))
 	if f != nil {
-		return api.Response{}, d.aboutHead(w, f)
+		return api.Response{}, w.aboutHead(f)
 	}
 	if req.Purpose == "" && !old.Holder.Auto { // else it only says who took the lease
 		req.Purpose = old.Holder.Purpose
@@ -50,15 +49,15 @@ func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *control.S
 	}
 	ctx, cancel := context.WithTimeout(ctx, time.Duration(req.WaitMS)*time.Millisecond)
 	defer cancel()
-	if err := d.flushBefore(ctx); err != nil {
+	if err := d.flush.before(ctx); err != nil {
 		return api.Response{}, err
 	}
-	grant, err := w.keeper.Handover(ctx, old.Token, h, d.flushWithin)
+	grant, err := w.keeper.Handover(ctx, old.Token, h, d.flush.within)
 	if err != nil {
 		return api.Response{}, err
 	}
 	w.guard.Admit(h)
-	d.journal.Admit(w.id, h)
+	d.admitted(w.id, h)
 	return d.handedOver(w, s, old, &grant.Record, note)
 }
 
@@ -71,18 +70,18 @@ func (d *leaseOps) answerOffer(ctx context.Context, w *worktree, s *control.Sess
 	}
 	note, f := lockop.Authorize(p)
 	if f != nil {
-		return api.Response{}, d.aboutHead(w, f)
+		return api.Response{}, w.aboutHead(f)
 	}
 	wait := time.Duration(req.WaitMS) * time.Millisecond
 	by := time.Now().Add(wait)
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	if err := d.flushBefore(ctx); err != nil {
+	if err := d.flush.before(ctx); err != nil {
 		return api.Response{}, err
 	}
 	d.log.Info("lease offered", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(old.Token)),
 		zap.String("from", old.Holder.ID()), zap.String("to_host", req.Host))
-	rec, err := w.keeper.OfferTo(ctx, old.Token, req.Host, by, d.flushWithin)
+	rec, err := w.keeper.OfferTo(ctx, old.Token, req.Host, by, d.flush.within)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -122,37 +121,4 @@ func (d *leaseOps) handoverPlea(w *worktree, s *control.Session, scope string, w
 		p.PeerMember = d.resolver.Member(h, id)
 	}
 	return p
-}
-
-// flushBefore makes the writes so far durable before the writers have to wait. So little is left to flush while
-// they wait.
-func (d *leaseOps) flushBefore(ctx context.Context) error {
-	if err := d.flushWithin(ctx); err != nil {
-		return &api.Failure{Class: lease.ClassLockConflict, Err: err,
-			Message: fmt.Sprintf("the writes could not be made durable in time, so nothing has changed: %v", err),
-			Next:    "look at the disk, then try again with a longer --wait"}
-	}
-	return nil
-}
-
-// flushWithin is flush, but it gives up when ctx ends. A flush that hangs cannot be cancelled. The daemon waits
-// for it at its end.
-func (d *leaseOps) flushWithin(ctx context.Context) error {
-	select {
-	case d.flushing <- struct{}{}:
-	case <-ctx.Done():
-		return fmt.Errorf("an earlier flush has not ended: %w", unix.ETIMEDOUT)
-	}
-	done := make(chan error, 1)
-	d.left.Go(func() {
-		err := d.flush()
-		<-d.flushing
-		done <- err
-	})
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return fmt.Errorf("syncfs: %w", unix.ETIMEDOUT)
-	}
 }

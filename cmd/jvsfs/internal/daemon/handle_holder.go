@@ -2,87 +2,12 @@ package daemon
 
 import (
 	"context"
-	"fmt"
-	"time"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
-	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
 )
-
-// explain says why the named process may write, or may not.
-func (d *leaseOps) explain(w *worktree, s *control.Session, req api.Explain) (api.Response, error) {
-	who, err := s.Subject(d.resolver, req.Process)
-	if err != nil {
-		return api.Response{}, err
-	}
-	var resp api.Response
-	ask := func() {
-		defer who.Close()
-		resp, err = d.explained(w, who, s.Peer.UID, req)
-	}
-	if !d.far {
-		ask()
-		return resp, err
-	}
-	begun, ended := d.asks.endsWithin(ask, storePatience)
-	if !begun {
-		who.Close()
-	}
-	if !ended {
-		return api.Response{}, d.silent(w)
-	}
-	return resp, err
-}
-
-// silent says that the store has not answered for storePatience.
-func (d *mount) silent(w *worktree) *api.Failure {
-	seen, _ := w.cache.last()
-	return storeSilent(w.whileSilent(seen, time.Now().Add(-storePatience)), d.authority)
-}
-
-// storeSilent says that nobody can know, and what was known.
-func storeSilent(st gate.Status, authority Authorities) *api.Failure {
-	known := "nothing was known of its lease"
-	if st.HolderID != "" {
-		known = fmt.Sprintf("its lease was last seen to be that of %s (token %d)", human.Printable(st.HolderID), st.Token)
-	}
-	f := &api.Failure{Class: lease.ClassStoreFailed,
-		Message: fmt.Sprintf("the file system of the lease records does not answer, so a write to worktree %s waits for it; %s", st.Worktree, known),
-		Next:    "look at that file system: its servers, its client on this host, and the network between them"}
-	if authority != nil {
-		f.Message = fmt.Sprintf("%s does not answer, so nobody but who holds worktree %s may write to it; %s", authority.Name(), st.Worktree, known)
-		f.Next = "look at etcd and at the network; if they are well, at the file system of the control directory"
-	}
-	return f
-}
-
-func (d *leaseOps) explained(w *worktree, who control.Subject, uid uint32, req api.Explain) (api.Response, error) {
-	if err := d.paths.RefuseLink(w.id, req.Path, uid, "says nothing about that"); err != nil {
-		return api.Response{}, err
-	}
-	x := w.guard.ExplainAt(who.ID.PID, d.fs.Where(req.Path))
-	x.Path = req.Path
-	if d.fs.Shared(req.Path) && d.cfg.OnFree != string(gate.DenyOnFree) && d.mode.Mode() != gate.ReadOnly {
-		x = shared(x)
-	} else {
-		x = refusals.Advised(x, d.paths.PathOf)
-	}
-	r := d.ruleLocks.Explain(x, req.Path, who.ID)
-	r.NotPermitted = d.paths.NotPermitted(req.Path, who.ID, uid)
-	return api.ResultOf(r)
-}
-
-// shared is the explanation of a path that all checkouts of a git repository share.
-func shared(x gate.Explanation) gate.Explanation {
-	x.Allowed, x.WouldRefuse, x.Class, x.Errno, x.Next, x.Exempt, x.Holder = true, false, "", "", "", "", nil
-	x.Sentence = "all checkouts of the repository share it, and git keeps its writers apart by lock files; objects are added, and never changed"
-	return x
-}
 
 // answerRelease gives the lease back, if the caller may do that.
 func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *control.Session, req api.Release) (api.Response, error) {
@@ -120,7 +45,7 @@ func (d *leaseOps) mayTouch(w *worktree, s *control.Session, req api.Holding) (t
 		held = false
 	}
 	if note, f = lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held)); f != nil {
-		return grant.Token, note, d.aboutHead(w, f)
+		return grant.Token, note, w.aboutHead(f)
 	}
 	return grant.Token, note, nil
 }
@@ -166,7 +91,7 @@ func (d *leaseOps) namesHolder(s *control.Session, named api.Process, h lease.Ho
 }
 
 // aboutHead adds the current record to a failure.
-func (d *leaseOps) aboutHead(w *worktree, f *api.Failure) *api.Failure {
+func (w *worktree) aboutHead(f *api.Failure) *api.Failure {
 	head, j := w.keeper.Observe()
 	f.File = head.File
 	if j.State != lease.Free {
@@ -182,7 +107,7 @@ func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
 		return nil
 	}
 	var err error
-	if _, ended := d.asks.endsWithin(func() { err = d.paths.RefuseLink(w.id, rel, uid, "says nothing about that") }, storePatience); !ended {
+	if _, ended := d.survey.asks.endsWithin(func() { err = d.paths.RefuseLink(w.id, rel, uid, "says nothing about that") }, storePatience); !ended {
 		return nil
 	}
 	return err
@@ -192,7 +117,7 @@ func (d *leaseOps) answerLockStatus(w *worktree, s *control.Session, req api.Loo
 	if err := d.linkOf(w, req.Path, s.Peer.UID); err != nil {
 		return api.Response{}, err
 	}
-	head, j := d.observed(w)
+	head, j := d.survey.observed(w)
 	if why := w.guard.Resumed(); why != "" && j.State == lease.Held {
 		j.Reason = why
 	}

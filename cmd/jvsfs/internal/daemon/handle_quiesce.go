@@ -11,9 +11,11 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/audit"
 )
@@ -21,13 +23,27 @@ import (
 // lastLook bounds the look for stores through mappings at the end of a window.
 const lastLook = api.AnswerTimeout / 2
 
+// windows are the times in which nothing changes in a worktree, because somebody has asked for it (jvsfs quiesce).
+type windows struct {
+	resolver     *gate.Resolver
+	paths        *paths.Paths
+	rules        *lockfile.Rules
+	isPart       func(lease.WorktreeID) bool
+	predecessors stayers
+	flush        func(context.Context) error
+	ended        func() bool // the daemon ends
+	note         func(api.Event)
+	audit        func(audit.Record) error
+	log          *zap.Logger
+}
+
 var errAskerGone = errors.New("who asked for it has gone")
 
 // answerQuiesce opens a window in which nothing changes, and keeps it open until the client says more. The window
 // belongs to the connection: when that ends without a word, the window is broken.
-func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *control.Session, req api.Quiesce) (api.Response, error) {
-	if d.succession.heldByPredecessor() {
-		f := d.succession.predecessorStays("a worktree is not quiesced")
+func (d *windows) answerQuiesce(ctx context.Context, w *worktree, s *control.Session, req api.Quiesce) (api.Response, error) {
+	if d.predecessors.heldByPredecessor() {
+		f := d.predecessors.predecessorStays("a worktree is not quiesced")
 		f.Class = lease.ClassConsistencyUnavailable
 		return api.Response{}, f
 	}
@@ -37,7 +53,7 @@ func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *control.Se
 	if err := d.partsOf(w); err != nil {
 		return api.Response{}, err
 	}
-	of := gate.Windowed{Who: s.Peer.String(), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flushWithin}
+	of := gate.Windowed{Who: s.Peer.String(), Command: human.Printable(req.Command), Lasts: time.Duration(req.LastsMS) * time.Millisecond, Flush: d.flush}
 	if h, ok := d.quiescer(s.Peer); ok {
 		of.By, of.Who = h, h.ID()
 	}
@@ -55,7 +71,7 @@ func (d *leaseOps) answerQuiesce(ctx context.Context, w *worktree, s *control.Se
 }
 
 // mayQuiesce makes sure that nobody stops the writers of others.
-func (d *leaseOps) mayQuiesce(w *worktree, s *control.Session) error {
+func (d *windows) mayQuiesce(w *worktree, s *control.Session) error {
 	grant, held := w.keeper.Held()
 	p := lockop.Plea{Who: s.Op.Who, Op: s.Op.Name, PeerUID: s.Peer.UID, MountUID: uint32(os.Geteuid()), Held: held, HolderUID: grant.Holder.UID}
 	if id, ok := s.Peer.Identify(d.resolver); ok {
@@ -63,15 +79,15 @@ func (d *leaseOps) mayQuiesce(w *worktree, s *control.Session) error {
 		p.PeerMember = held && d.resolver.Member(grant.Holder, id)
 	}
 	if _, f := lockop.Authorize(p); f != nil {
-		return d.aboutHead(w, f)
+		return w.aboutHead(f)
 	}
 	return nil
 }
 
 // partsOf refuses a window over a tree in which directories have leases of their own: their writers would not wait.
-func (d *leaseOps) partsOf(w *worktree) error {
+func (d *windows) partsOf(w *worktree) error {
 	rules := d.rules.Leases()
-	if len(rules) == 0 || d.layout.IsPart(w.id) {
+	if len(rules) == 0 || d.isPart(w.id) {
 		return nil
 	}
 	return &api.Failure{
@@ -83,7 +99,7 @@ func (d *leaseOps) partsOf(w *worktree) error {
 
 // quiescer is the client with its descendants: they may read, and are refused when they write. It is false if
 // they cannot be told from others. Then a write of theirs waits, like everybody's.
-func (d *mount) quiescer(p control.Peer) (lease.Holder, bool) {
+func (d *windows) quiescer(p control.Peer) (lease.Holder, bool) {
 	id, ok := p.Identify(d.resolver)
 	if !ok || lockop.RefuseInit(id.PID, gate.ScopeTree) != nil {
 		return lease.Holder{}, false
@@ -93,15 +109,15 @@ func (d *mount) quiescer(p control.Peer) (lease.Holder, bool) {
 }
 
 // openWindow waits until nothing changes in the worktree.
-func (d *leaseOps) openWindow(ctx context.Context, w *worktree, of gate.Windowed, wait time.Duration) (*gate.Window, error) {
+func (d *windows) openWindow(ctx context.Context, w *worktree, of gate.Windowed, wait time.Duration) (*gate.Window, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	return w.guard.Quiesce(ctx, of)
 }
 
 // keepWindow tells the client, and returns when the window is over. The error says why it is broken.
-func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *control.Session, win *gate.Window) error {
-	d.events.Note(api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()})
+func (d *windows) keepWindow(ctx context.Context, w *worktree, s *control.Session, win *gate.Window) error {
+	d.note(api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()})
 	resp, err := api.ResultOf(api.Window{Since: win.Since(), Until: win.Until(), Token: win.Token()})
 	if err == nil {
 		resp.Event = api.EventResult
@@ -120,7 +136,7 @@ func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *control.Sessi
 		short, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 		defer cancel()
 		return win.End(short)
-	case d.registry.ended():
+	case d.ended():
 		return win.Abandon(errClosing)
 	}
 	return win.Abandon(errAskerGone)
@@ -128,7 +144,7 @@ func (d *leaseOps) keepWindow(ctx context.Context, w *worktree, s *control.Sessi
 
 // auditWindow writes the beginning of a window to the chain, before it opens, and its end. win is nil if it did
 // not open.
-func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
+func (d *windows) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
 	r := audit.Record{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
 		"mountpoint": d.paths.Mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
 	}}
@@ -140,11 +156,11 @@ func (d *leaseOps) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, 
 		}
 		if win != nil {
 			r.Details["since"], r.Details["fencing_token"] = win.Since().UTC(), win.Token()
-			d.events.Note(api.Event{Kind: api.QuiesceEnded, Worktree: string(w.id), Token: win.Token(), Reason: reasonOf(err)})
+			d.note(api.Event{Kind: api.QuiesceEnded, Worktree: string(w.id), Token: win.Token(), Reason: reasonOf(err)})
 		}
 		d.log.Info("quiesce ended", zap.String("worktree", string(w.id)), zap.String("by", of.Who), zap.Error(err))
 	}
-	return d.audit.append(r)
+	return d.audit(r)
 }
 
 func reasonOf(err error) string {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
@@ -22,8 +23,11 @@ const (
 
 // recentRefusals answers who asks what was refused of late, and what may be written now.
 type recentRefusals struct {
-	*mount
-	trail *refusals.Trail
+	trail    *refusals.Trail
+	resolver *gate.Resolver
+	paths    *paths.Paths
+	survey   *survey
+	find     func(rel string, uid uint32) (*worktree, error) // worktreeFinder.at
 }
 
 // statusFor is the status, with the recent refusals that the asking user may see.
@@ -96,14 +100,14 @@ func (d *recentRefusals) explainAll(pid int, s *control.Session, req api.Refusal
 		wanted[v.Worktree] = true
 	}
 	if req.Stands {
-		if w, err := d.worktreeAt(req.Path, s.Peer.UID); err == nil {
+		if w, err := d.find(req.Path, s.Peer.UID); err == nil {
 			wanted[string(w.id)] = true // nobody may have written there yet
 		}
 	}
-	meant := slices.DeleteFunc(d.registry.all(), func(w *worktree) bool { return !req.Stands && !wanted[string(w.id)] })
+	meant := slices.DeleteFunc(d.survey.all(), func(w *worktree) bool { return !req.Stands && !wanted[string(w.id)] })
 	var late map[*worktree]bool
-	if d.far {
-		late = d.lookAll(meant) // one wait for all of them
+	if d.survey.far {
+		late = d.survey.lookAll(meant) // one wait for all of them
 	}
 	var out []gate.Explanation
 	for _, w := range meant {
@@ -117,15 +121,12 @@ func (d *recentRefusals) explainAll(pid int, s *control.Session, req api.Refusal
 
 // explainedInTime is Guard.Explain. late: the store has just not answered.
 func (d *recentRefusals) explainedInTime(w *worktree, pid int, late bool) gate.Explanation {
-	if !d.far {
-		return w.guard.Explain(pid)
-	}
 	if !late {
 		var x gate.Explanation
-		if _, ended := d.asks.endsWithin(func() { x = w.guard.Explain(pid) }, storePatience); ended {
+		if _, ended := d.survey.ask(func() { x = w.guard.Explain(pid) }); ended {
 			return x
 		}
 	}
-	f := d.silent(w)
+	f := d.survey.silent(w)
 	return gate.Explanation{Worktree: w.id, PID: pid, Class: f.Class, Sentence: f.Message, Next: f.Next}
 }

@@ -54,7 +54,7 @@ func (d *unmounting) byRequest() error {
 	if err := d.unmountPatiently(); err != nil {
 		return err
 	}
-	err := errors.Join(d.registry.close(), d.flush())
+	err := errors.Join(d.registry.close(), d.flush.all())
 	if err != nil {
 		err = fmt.Errorf("the mount is away, but its end is not as it should be: %w", err)
 	}

@@ -15,7 +15,7 @@ func (d *leaseOps) answerWatch(ctx context.Context, w *worktree, s *control.Sess
 	defer done()
 	grant, held := w.keeper.Held() // after subscribing: a loss is seen by one of the two
 	if _, f := lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held && grant.Covers(req.Token))); f != nil {
-		return api.Response{}, d.aboutHead(w, f)
+		return api.Response{}, w.aboutHead(f)
 	}
 	resp, err := d.leased(w, s, grant)
 	if err != nil {

@@ -2,13 +2,10 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"os"
 	"time"
 
 	"go.uber.org/zap"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/events"
@@ -48,8 +45,7 @@ type mount struct {
 	fs        fileSystem
 	stats     func() any
 	locks     *lease.Dir
-	far       bool // the records are on another machine's file system, which may hang
-	asks      storeAsks
+	far       bool             // the records are on another machine's file system, which may hang
 	store     *api.StoreStatus // that file system, if it is one for several hosts
 	authority Authorities      // who keeps the leases; nil: the claims in locks
 	tree      *place.TreeLock  // on the source
@@ -119,17 +115,4 @@ func (d *mount) findMount() int64 {
 		}
 	}
 	return 0
-}
-
-// flush makes all writes durable: syncfs of the backing file system. FUSE tells a store's client nothing of a syncfs, so what may be there
-// only is synced file by file.
-func (d *mount) flush() error {
-	if err := d.fs.Sync(); err != nil {
-		return fmt.Errorf("flush %s: %w", d.place.Root, err)
-	}
-	fd, err := unix.Openat(d.fs.SourceFD(), ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("flush %s: %w", d.place.Root, err)
-	}
-	return errors.Join(unix.Syncfs(fd), unix.Close(fd))
 }

@@ -18,7 +18,7 @@ type located interface {
 // onWorktree is the row of an operation on a worktree.
 func onWorktree[R located](d *Daemon, what control.Change, who lockop.Who, handle func(context.Context, *worktree, *control.Session, R) (api.Response, error)) control.Operation {
 	return control.On(what, who, func(ctx context.Context, s *control.Session, req R) (api.Response, error) {
-		w, err := d.worktreeAt(req.In(), s.Peer.UID)
+		w, err := d.finder.at(req.In(), s.Peer.UID)
 		if err != nil {
 			return api.Response{}, err
 		}
@@ -91,9 +91,9 @@ func (d *Daemon) ofLocks() []control.Operation {
 func (d *Daemon) ofWorktrees() []control.Operation {
 	return []control.Operation{
 		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *worktree, s *control.Session, r api.Explain) (api.Response, error) {
-			return d.leases.explain(w, s, r)
+			return d.explaining.explain(w, s, r)
 		}).Unless(func(s *control.Session) (api.Response, bool, error) {
-			return d.leases.explainBeside(s, s.Req.(api.Explain))
+			return d.explaining.explainBeside(s, s.Req.(api.Explain))
 		}),
 		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *worktree, s *control.Session, r api.LookAtLock) (api.Response, error) {
 			return d.leases.answerLockStatus(w, s, r)
@@ -104,6 +104,6 @@ func (d *Daemon) ofWorktrees() []control.Operation {
 		onWorktree(d, control.ChangesLeases, lockop.HolderOfIt, d.leases.answerRelease),
 		onWorktree(d, control.WaitsLong, lockop.HolderOfIt, d.leases.answerWatch),
 		onWorktree(d, control.ChangesLeases, lockop.Giver, d.leases.answerHandover),
-		onWorktree(d, control.WaitsLong, lockop.Quiescer, d.leases.answerQuiesce),
+		onWorktree(d, control.WaitsLong, lockop.Quiescer, d.windows.answerQuiesce),
 	}
 }

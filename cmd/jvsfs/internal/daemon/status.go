@@ -14,7 +14,7 @@ func (d *Daemon) status() api.MountStatus {
 		PID: os.Getpid(), Since: &d.since, Shape: d.place.Shape, Layout: d.place.Layout, Repository: d.cfg.Repository, Worktree: d.place.ID, Locks: d.place.LockDir, Audit: d.place.AuditPath(), Local: d.place.Local, Store: d.store,
 		EnforceStatus: d.mode.status(), Lease: d.cfg.LeaseDuration.Milliseconds(), Metrics: d.meter.Address(),
 	}
-	there, _ := d.survey()
+	there, _ := d.survey.look()
 	for _, w := range there {
 		st.Worktrees = append(st.Worktrees, w.status)
 	}

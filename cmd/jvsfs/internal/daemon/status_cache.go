@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
@@ -46,6 +47,15 @@ func (a storeAsks) endsWithin(f func(), timeout time.Duration) (begun, ended boo
 	case <-t.C:
 		return true, false
 	}
+}
+
+// ask runs f. Where the records are far it waits no longer than storePatience: see endsWithin.
+func (d *survey) ask(f func()) (begun, ended bool) {
+	if !d.far {
+		f()
+		return true, true
+	}
+	return d.asks.endsWithin(f, storePatience)
 }
 
 // statusCache is what was last seen of a worktree's record and root, and the look that is under way. The file system may hang; then there
@@ -97,7 +107,7 @@ func (g *statusCache) last() (seen seenStatus, silent time.Time) {
 
 // lookAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
 // looked at once more: what the caller has just done must show. late are those whose look has not ended.
-func (d *mount) lookAll(all []*worktree) (late map[*worktree]bool) {
+func (d *survey) lookAll(all []*worktree) (late map[*worktree]bool) {
 	look := func(w *worktree) func() seenStatus {
 		return func() seenStatus {
 			head, j := w.keeper.Observe()
@@ -154,7 +164,7 @@ func (w *worktree) cachedStatus(late bool) (st gate.Status, over bool) {
 }
 
 // observed is the record and its judgement, for storePatience at most: then as they were last seen, and the reason says so.
-func (d *mount) observed(w *worktree) (lease.Head, lease.Judgement) {
+func (d *survey) observed(w *worktree) (lease.Head, lease.Judgement) {
 	if !d.far {
 		return w.keeper.Observe()
 	}
@@ -177,6 +187,24 @@ func (w *worktree) judgedSilent(seen seenStatus, silent time.Time) lease.Judgeme
 		j.Reason += "; the record is as it was at " + human.Clock(seen.at)
 	}
 	return j
+}
+
+// silent says that the store has not answered for storePatience: nobody can know, and what was known.
+func (d *survey) silent(w *worktree) *api.Failure {
+	seen, _ := w.cache.last()
+	st := w.whileSilent(seen, time.Now().Add(-storePatience))
+	known := "nothing was known of its lease"
+	if st.HolderID != "" {
+		known = fmt.Sprintf("its lease was last seen to be that of %s (token %d)", human.Printable(st.HolderID), st.Token)
+	}
+	f := &api.Failure{Class: lease.ClassStoreFailed,
+		Message: fmt.Sprintf("the file system of the lease records does not answer, so a write to worktree %s waits for it; %s", st.Worktree, known),
+		Next:    "look at that file system: its servers, its client on this host, and the network between them"}
+	if d.authority != "" {
+		f.Message = fmt.Sprintf("%s does not answer, so nobody but who holds worktree %s may write to it; %s", d.authority, st.Worktree, known)
+		f.Next = "look at etcd and at the network; if they are well, at the file system of the control directory"
+	}
+	return f
 }
 
 // whileSilent is what is known of a worktree since its records have not answered.

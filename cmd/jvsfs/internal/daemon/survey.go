@@ -12,18 +12,27 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
+// survey looks at the leases of all worktrees, and does not wait long where the records may not answer.
+type survey struct {
+	all         func() []*worktree
+	far         bool // the records are on another machine, which may hang
+	asks        storeAsks
+	authority   string                       // who keeps the leases, for people; "" where the records do
+	lookForRoot func(lease.WorktreeID) error // paths.LookForRoot
+}
+
 // surveyed is a worktree and its status at one moment.
 type surveyed struct {
 	*worktree
 	status gate.Status
 }
 
-// survey looks at all worktrees, in the order of their names. It separates those that are over: where builds
+// look looks at all worktrees, in the order of their names. It separates those that are over: where builds
 // make and remove worktrees, reports would grow as long as the mount lives. Their guards stay, because open
 // files and calls in flight use them, and because a name that comes back continues its tokens.
-func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
+func (d *survey) look() (there []surveyed, over map[lease.WorktreeID]bool) {
 	over = map[lease.WorktreeID]bool{}
-	all := d.registry.all()
+	all := d.all()
 	var late map[*worktree]bool
 	if d.far {
 		late = d.lookAll(all)
@@ -40,7 +49,7 @@ func (d *mount) survey() (there []surveyed, over map[lease.WorktreeID]bool) {
 }
 
 // statusOf is the status of a worktree, and whether it is over. It waits for no file system but this machine's own.
-func (d *mount) statusOf(w *worktree, late bool) (st gate.Status, over bool) {
+func (d *survey) statusOf(w *worktree, late bool) (st gate.Status, over bool) {
 	if d.far {
 		return w.cachedStatus(late)
 	}
@@ -49,17 +58,17 @@ func (d *mount) statusOf(w *worktree, late bool) (st gate.Status, over bool) {
 }
 
 // isOver reports whether a worktree is removed, held by nobody, and has nothing in flight.
-func (d *mount) isOver(st gate.Status) bool {
+func (d *survey) isOver(st gate.Status) bool {
 	if st.State != api.StateFree || st.InFlight > 0 || st.WriteHandles > 0 {
 		return false
 	}
-	err := d.paths.LookForRoot(st.Worktree)
+	err := d.lookForRoot(st.Worktree)
 	return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
 }
 
 // readings are what metrics tell of the worktrees, and which are over.
-func (d *mount) readings() (all []metrics.WorktreeReading, over map[lease.WorktreeID]bool) {
-	there, over := d.survey()
+func (d *survey) readings() (all []metrics.WorktreeReading, over map[lease.WorktreeID]bool) {
+	there, over := d.look()
 	for _, w := range there {
 		all = append(all, w.reading(w.status, d.far))
 	}
