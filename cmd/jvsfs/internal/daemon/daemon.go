@@ -23,6 +23,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/rulelocks"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/succession"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
@@ -40,23 +41,25 @@ import (
 // the rest, each with fields of its own.
 type Daemon struct {
 	*mount
-	survey     *survey
-	finder     *worktreeFinder
-	leases     *leaseOps
-	explaining *explaining
-	windows    *windows
-	flush      *flusher
-	succession *succession
-	trail      *refusals.Trail
-	recent     *recentRefusals
-	counts     *metrics.Counts
-	suppressed *logging.Suppressed // log lines that were left out; nil counts nothing
-	meter      *metrics.Meter
-	modes      *modeSwitch
-	unmounting *unmounting
-	runs       *runs
-	doctor     *recordsDoctor
-	returning  *storewatch.Watch
+	survey       *survey
+	finder       *worktreeFinder
+	leases       *leaseOps
+	explaining   *explaining
+	windows      *windows
+	flush        *flusher
+	predecessors *succession.Predecessors
+	arrival      *succession.Arrival
+	retirement   *succession.Retirement
+	trail        *refusals.Trail
+	recent       *recentRefusals
+	counts       *metrics.Counts
+	suppressed   *logging.Suppressed // log lines that were left out; nil counts nothing
+	meter        *metrics.Meter
+	modes        *modeSwitch
+	unmounting   *unmounting
+	runs         *runs
+	doctor       *recordsDoctor
+	returning    *storewatch.Watch
 
 	drained  func() // after draining was told
 	finished chan struct{}
@@ -96,17 +99,12 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	m.place.Rules = m.rules // which fit, as mount has checked
 	d := &Daemon{mount: m, drained: func() {}, finished: make(chan struct{})}
 	d.registry = newRegistry(log, d.newWorktree)
-	d.events = events.New(m.paths, processText(host.ThisProcess()), d.registry.ended)
-	d.succession = &succession{mount: m, rulesLeft: make(chan struct{})}
+	d.events = events.New(m.paths, succession.ProcessText(host.ThisProcess()), d.registry.Ended)
 	d.counts, d.suppressed = metrics.NewCounts(), out.Suppressed
 	d.trail = refusals.New(m.resolver, refusals.Places{
 		Audit: d.audit.append, Counted: d.counts.Refused, Fresh: m.events.NoteRefusal,
 	}, log)
-	d.unmounting = &unmounting{mount: m, trail: d.trail, ended: make(chan struct{})}
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
-	d.modes = &modeSwitch{mode: d.mode, mountpoint: d.paths.Mountpoint(), worktree: p.ID, guards: d.registry.guards, predecessors: d.succession,
-		note: d.events.Note, audit: d.audit.append, log: log}
-	d.runs = &runs{mountpoint: d.paths.Mountpoint(), log: log, leases: d.registry, ended: d.unmounting.ended, unmount: d.unmounting.byRequest}
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.journal = journal.New(log)
 	d.registry.refused = d.trail.NoteOutside
@@ -185,19 +183,40 @@ func (d *Daemon) open() error {
 // wire makes the parts that answer requests, of what is open.
 func (d *Daemon) wire() {
 	d.flush = &flusher{root: d.place.Root, fs: d.fs, turn: make(chan struct{}, 1)}
-	d.unmounting.flush = d.flush
 	d.survey = &survey{all: d.registry.all, far: d.far, asks: make(storeAsks, mostStoreAsks), lookForRoot: d.paths.LookForRoot}
 	if d.authority != nil {
 		d.survey.authority = d.authority.Name()
 	}
 	d.finder = &worktreeFinder{of: d.fs.WorktreeOf, paths: d.paths, get: d.registry.get}
-	d.leases = &leaseOps{resolver: d.resolver, paths: d.paths, locks: d.locks, survey: d.survey, succession: d.succession,
+	d.wireSuccession()
+	d.unmounting = &unmounting{mountpoint: d.paths.Mountpoint(), source: d.place.Root, device: d.state.device, journal: d.journal, service: d.service, log: d.log,
+		flush: d.flush.all, forget: d.state.Forget, letGo: d.tree.Close, flushTrail: d.trail.Flush, fs: d.fs, leases: d.registry, ended: make(chan struct{})}
+	d.modes = &modeSwitch{mode: d.mode, mountpoint: d.paths.Mountpoint(), worktree: d.place.ID, guards: d.registry.guards, predecessors: d.predecessors,
+		note: d.events.Note, audit: d.audit.append, log: d.log}
+	d.runs = &runs{mountpoint: d.paths.Mountpoint(), log: d.log, leases: d.registry, ended: d.unmounting.ended, unmount: d.unmounting.byRequest}
+	d.leases = &leaseOps{resolver: d.resolver, paths: d.paths, locks: d.locks, survey: d.survey, predecessors: d.predecessors, retirement: d.retirement,
 		take: d.registry.take, admitted: d.journal.Admit, flush: d.flush, log: d.log}
 	d.explaining = &explaining{resolver: d.resolver, paths: d.paths, mode: d.mode.Mode, errno: d.cfg.Errno, onFree: d.cfg.OnFree, survey: d.survey, rules: d.ruleLocks.Explain, tree: d.fs}
-	d.windows = &windows{resolver: d.resolver, paths: d.paths, rules: d.rules, isPart: d.layout.IsPart, predecessors: d.succession,
-		flush: d.flush.within, ended: d.registry.ended, note: d.events.Note, audit: d.audit.append, log: d.log}
+	d.windows = &windows{resolver: d.resolver, paths: d.paths, rules: d.rules, isPart: d.layout.IsPart, predecessors: d.predecessors,
+		flush: d.flush.within, ended: d.registry.Ended, note: d.events.Note, audit: d.audit.append, log: d.log}
 	d.recent = &recentRefusals{trail: d.trail, resolver: d.resolver, paths: d.paths, survey: d.survey, find: d.finder.at}
 }
+
+// wireSuccession makes what comes after another daemon, and leaves to the next.
+func (d *Daemon) wireSuccession() {
+	d.predecessors = &succession.Predecessors{Journal: d.journal, Resolver: d.resolver, Exits: d.exits, Overlap: d.registry.Overlap}
+	d.arrival = &succession.Arrival{Mountpoint: d.paths.Mountpoint(), Place: d.place, Journal: d.journal, Predecessors: d.predecessors, Log: d.log,
+		FS: d.fs, Leases: d.registry, Rules: d.ruleLocks.Book(), State: d.state}
+	rules := succession.RuleHandover{Door: d.fs, Tree: d.tree, Log: d.log}
+	if d.ruleLocks.Book() != nil {
+		rules.Book, rules.Tenures = d.ruleLocks.Book(), d.ruleLocks.Tenures()
+	}
+	d.retirement = &succession.Retirement{Detached: d.state.detached, Journal: d.journal, Predecessors: d.predecessors, Rules: succession.NewRuleHandover(rules),
+		Resumed: d.state.resume, EndEvents: d.events.End, Log: d.log, Leases: d.registry}
+}
+
+// TakeOver makes this daemon the successor of those of r. It restores a dead mount, or replaces a daemon that serves.
+func (d *Daemon) TakeOver(r *recovery.Recovery) { d.arrival.Follow(r) }
 
 // openRuleLocks opens what is known of the locks of other programs, before the file system asks for it.
 func (d *Daemon) openRuleLocks() (err error) {
@@ -266,7 +285,7 @@ func (d *Daemon) newWorktree(id lease.WorktreeID) (*worktree, error) {
 	w.keeper = lease.NewKeeper(lease.KeeperConfig{
 		Store: d.locks.Store(id), Authority: d.authorityOf(d.locks.Store(id)), Policy: lockop.PolicyOf(d.cfg), Clock: lease.SystemClock(),
 		Fence: d.selfFencing.Fenced(fence, id, guard.UnderLease), Liveness: d.resolver.Liveness,
-		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.succession.heldByPredecessor() },
+		Idle:  func(h lease.Holder) bool { return guard.Idle(h) && !d.predecessors.Live() },
 		Audit: w.counts.Audited(told.Auditing(d.audit.event)), AuditAll: w.counts.AuditedAll(d.audit.events), Renewed: w.counts.NoteRenewal, Looked: w.counts.Looked,
 		Resumes: func() bool { return !w.latch.closed.Load() },
 		CutOff:  cutOff, RelyOnFence: d.cfg.RelyOnFence, StoreClient: lockop.StoreClient(d.locks.FD()),
@@ -295,7 +314,7 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 	all.Go(func() { d.fs.Wait(); close(d.unmounting.ended) })
 
 	major, minor := d.fs.Device()
-	answers := &control.Dispatcher{Log: d.log, Counts: d.counts, LetIn: d.succession.letIn, Unmounted: d.finish}
+	answers := &control.Dispatcher{Log: d.log, Counts: d.counts, LetIn: d.retirement.LetIn, Unmounted: d.finish}
 	server, err := control.Listen(api.Device{Major: major, Minor: minor}, d.operations(), d.counts, d.log, answers.Handle)
 	if err != nil {
 		d.fs.Discard()
@@ -315,15 +334,11 @@ func (d *Daemon) serve(ctx context.Context, ready func(error) error) error {
 		all.Go(func() { guardian.Run(serving, abort, d.log, up) })
 		<-up
 	}
-	err = d.succession.appear(ctx)
-	d.succession.recovery.Unlock()
-	if err != nil {
-		return errors.Join(err, d.succession.withdraw())
+	if err = d.arrival.Appear(ctx, d.state.device()); err != nil {
+		return errors.Join(err, d.arrival.Withdraw())
 	}
-	d.unmounting.mountID.Store(d.findMount())
-	if d.succession.replaced != nil {
-		all.Go(func() { d.succession.awaitPredecessor(serving) })
-	}
+	d.unmounting.find()
+	all.Go(func() { d.predecessors.Await(serving, d.retirement.UnderWay) })
 	d.log.Info("serving", zap.String("source", d.place.Root), zap.String("mountpoint", d.paths.Mountpoint()),
 		zap.String("locks", d.place.LockDir), zap.Stringer("device", api.Device{Major: major, Minor: minor}))
 	d.service.Tell("READY=1", servicemanager.Status("serving %s at %s", d.place.Root, d.paths.Mountpoint()))
@@ -356,7 +371,7 @@ func (d *Daemon) attend(serving context.Context, server *control.Server, all *sy
 		}
 	})
 	all.Go(func() { d.ruleLocks.Run(serving) })
-	all.Go(func() { d.succession.lend(serving) })
+	all.Go(func() { d.retirement.Rules.Run(serving) })
 	all.Go(func() { d.trail.Run(serving) })
 	all.Go(func() { d.suppressed.Run(serving, d.log) })
 	d.meter.Open()
@@ -370,7 +385,7 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	case <-d.finished:
 	case <-d.unmounting.ended:
 		if d.unmounting.cutOff() {
-			return errors.Join(errCutOff, d.registry.close())
+			return errors.Join(errCutOff, d.registry.Close())
 		}
 		d.journal.End() // its name may be another mount's by now
 		d.log.Info("unmounted")
@@ -385,7 +400,7 @@ func (d *Daemon) untilTheEnd(ctx context.Context, abort *os.File) error {
 	}
 	d.drained = d.service.Draining("unmounted; releasing")
 	// Leases first: a client of the control socket must not be able to keep them.
-	return errors.Join(d.registry.close(), d.state.forget(), d.unmounting.cutCopies(abort))
+	return errors.Join(d.registry.Close(), d.state.Forget(), d.unmounting.cutCopies(abort))
 }
 
 // OnSameStore is storewatch.SameStore for what is open.
@@ -401,7 +416,7 @@ func (d *Daemon) Device() api.Device { return d.device() }
 
 // close releases the leases and frees everything. It may be called for a daemon that was opened only in part.
 func (d *Daemon) close() error {
-	err := d.registry.close()
+	err := d.registry.Close()
 	if d.flush != nil {
 		d.flush.left.Wait()
 	}

@@ -54,7 +54,7 @@ func (d *unmounting) cutCopies(abort *os.File) error {
 		d.fs.Abandon()
 		return nil
 	}
-	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.paths.Mountpoint()))
+	d.log.Warn("other mount namespaces or places have copies of the mount: they are dead now", zap.String("mountpoint", d.mountpoint))
 	_, err := abort.Write([]byte("1"))
 	if errors.Is(err, unix.ENOTCONN) || errors.Is(err, unix.ENODEV) { // the last one has just gone
 		return nil
@@ -90,13 +90,13 @@ func (d *unmounting) endBySignal() error {
 	defer d.umount.Unlock()
 	busy := d.unmountInTime()
 	if busy == nil {
-		return errors.Join(d.registry.close(), d.state.forget())
+		return errors.Join(d.leases.Close(), d.forget())
 	}
 	d.log.Warn("unmount", zap.Error(busy), zap.Any("processes", api.AsFailure(busy).Busy))
-	err := d.registry.close()
+	err := d.leases.Close()
 	d.log.Warn("ended while the mount was busy: the mount is dead now and refuses everything",
-		zap.String("mountpoint", d.paths.Mountpoint()), zap.Error(err))
-	d.service.Tell(servicemanager.Status("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.paths.Mountpoint()))
+		zap.String("mountpoint", d.mountpoint), zap.Error(err))
+	d.service.Tell(servicemanager.Status("%s was busy: the mount is dead now and refuses everything, until the next start recovers it", d.mountpoint))
 	return errors.Join(err, d.fs.Abort())
 }
 
@@ -112,12 +112,10 @@ func (d *unmounting) endForStore() error {
 		return nil
 	}
 	d.forNext = true
-	d.log.Warn("the client of the store was started again at "+d.place.Root+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.paths.Mountpoint()))
+	d.log.Warn("the client of the store was started again at "+d.source+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.mountpoint))
 	d.journal.Change(func(f *journal.File) { *f = f.Expired() })
 	d.journal.End()
-	for _, w := range d.registry.all() {
-		w.latch.shut()
-		w.keeper.Part()
-	}
-	return errors.Join(ErrStoreReturned, d.registry.close(), d.fs.Abort())
+	d.leases.shutLatches(true)
+	d.leases.Part()
+	return errors.Join(ErrStoreReturned, d.leases.Close(), d.fs.Abort())
 }

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -47,7 +48,7 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *control.Sessi
 	grant, err := d.acquireFor(ctx, w, s, req, who, losses)
 	taken()
 	if err != nil {
-		return api.Response{}, d.succession.shutBehind(err)
+		return api.Response{}, d.shutBehind(err)
 	}
 	d.log.Info("lease acquired", zap.String("worktree", string(w.id)), zap.Uint64("token", uint64(grant.Token)),
 		zap.String("holder", grant.Holder.ID()), zap.String("purpose", grant.Holder.Purpose))
@@ -63,6 +64,14 @@ func (d *leaseOps) answerTake(ctx context.Context, w *worktree, s *control.Sessi
 	s.Undelivered = nil // it was heard; who hangs up now does not watch any more
 	reason := w.awaitLoss(ctx, grant, losses)
 	return api.Response{Reason: reason}, control.ErrWatched
+}
+
+// shutBehind words the answer to a request that entered while the latches were being shut.
+func (d *leaseOps) shutBehind(err error) error {
+	if errors.Is(err, errClosing) {
+		return d.retirement.Reworded(closing(err))
+	}
+	return err
 }
 
 // leased is what a client is told of a lease that it takes or watches.

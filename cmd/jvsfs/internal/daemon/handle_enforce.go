@@ -34,8 +34,8 @@ type modeSwitch struct {
 
 // stayers are the daemons that this one has replaced, and that live while files are open through them.
 type stayers interface {
-	heldByPredecessor() bool
-	predecessorStays(what string) *api.Failure
+	Live() bool
+	Refuse(what string) *api.Failure
 }
 
 // answerEnforce shows the mode, or switches it.
@@ -58,8 +58,8 @@ func (d *modeSwitch) answerEnforce(ctx context.Context, s *control.Session, req 
 	}
 	defer d.switching.Unlock()
 	from := d.mode.Mode()
-	if to.StricterThan(from) && d.predecessors.heldByPredecessor() {
-		return api.Response{}, d.predecessors.predecessorStays("the mode is not made stricter")
+	if to.StricterThan(from) && d.predecessors.Live() {
+		return api.Response{}, d.predecessors.Refuse("the mode is not made stricter")
 	}
 	note, err := d.switchMode(ctx, s, from, to, time.Duration(req.WaitMS)*time.Millisecond)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 // answerHandover gives the lease to the process or host that the request names.
 func (d *leaseOps) answerHandover(ctx context.Context, w *worktree, s *control.Session, req api.Handover) (api.Response, error) {
-	if d.succession.heldByPredecessor() {
-		return api.Response{}, d.succession.predecessorStays("a lease is not handed over")
+	if d.predecessors.Live() {
+		return api.Response{}, d.predecessors.Refuse("a lease is not handed over")
 	}
 	if err := d.paths.RefuseLink(w.id, req.Path, s.Peer.UID, "would not keep others from that"); err != nil {
 		return api.Response{}, err

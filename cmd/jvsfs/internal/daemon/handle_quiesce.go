@@ -42,8 +42,8 @@ var errAskerGone = errors.New("who asked for it has gone")
 // answerQuiesce opens a window in which nothing changes, and keeps it open until the client says more. The window
 // belongs to the connection: when that ends without a word, the window is broken.
 func (d *windows) answerQuiesce(ctx context.Context, w *worktree, s *control.Session, req api.Quiesce) (api.Response, error) {
-	if d.predecessors.heldByPredecessor() {
-		f := d.predecessors.predecessorStays("a worktree is not quiesced")
+	if d.predecessors.Live() {
+		f := d.predecessors.Refuse("a worktree is not quiesced")
 		f.Class = lease.ClassConsistencyUnavailable
 		return api.Response{}, f
 	}

@@ -12,6 +12,20 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
 
+// find notes the number of the mount that was made just now.
+func (d *unmounting) find() {
+	mounts, err := host.ReadMounts()
+	if err != nil {
+		return
+	}
+	for _, m := range mounts.JVSFS() {
+		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.mountpoint {
+			d.mountID.Store(int64(m.ID)) // the first one, in case somebody has bound it to itself already
+			return
+		}
+	}
+}
+
 // isCopy reports whether a client means another mount of this file system than the one that this daemon has
 // made: a bind mount, perhaps at the same place. A mount in another mount namespace is known only by its place.
 func (d *unmounting) isCopy(r api.Unmount) bool {
@@ -22,7 +36,7 @@ func (d *unmounting) isCopy(r api.Unmount) bool {
 	if own := d.mountID.Load(); err == nil && own != 0 && mounts.ByID(r.Mount) != nil {
 		return int64(r.Mount) != own
 	}
-	return r.Mountpoint != d.paths.Mountpoint()
+	return r.Mountpoint != d.mountpoint
 }
 
 // unmount unmounts our mount, unless something else was mounted over it since.
@@ -31,7 +45,7 @@ func (d *unmounting) unmount() error {
 	if err != nil {
 		return err
 	}
-	top, own := mounts.At(d.paths.Mountpoint()), d.mountID.Load()
+	top, own := mounts.At(d.mountpoint), d.mountID.Load()
 	if top == nil || host.DeviceOf(top) != d.device() || own != 0 && int64(top.ID) != own {
 		return fmt.Errorf("another mount covers it: %w", unix.EBUSY)
 	}
@@ -54,12 +68,12 @@ func (d *unmounting) byRequest() error {
 	if err := d.unmountPatiently(); err != nil {
 		return err
 	}
-	err := errors.Join(d.registry.close(), d.flush.all())
+	err := errors.Join(d.leases.Close(), d.flush())
 	if err != nil {
 		err = fmt.Errorf("the mount is away, but its end is not as it should be: %w", err)
 	}
 	d.leaveTree()
-	d.trail.Flush() // after the answer all of them can be found
+	d.flushTrail() // after the answer all of them can be found
 	return err
 }
 
@@ -70,7 +84,7 @@ func (d *unmounting) leaveTree() {
 	select {
 	case <-d.ended:
 		d.fs.LeaveTree()
-		d.tree.Close()
+		d.letGo()
 	case <-time.After(copyPatience):
 	}
 }
@@ -84,18 +98,17 @@ const (
 
 // unmountPatiently retries while the mount has no visible user. If it has some, it names them at once.
 func (d *unmounting) unmountPatiently() error {
-	major, minor := d.fs.Device()
 	for try := 0; ; try++ {
 		err := d.unmount()
 		if err == nil {
 			return nil
 		}
 		if !errors.Is(err, unix.EBUSY) {
-			return fmt.Errorf("unmount %s: %w", d.paths.Mountpoint(), err)
+			return fmt.Errorf("unmount %s: %w", d.mountpoint, err)
 		}
-		who := host.WhoKeepsBusy(api.Device{Major: major, Minor: minor}, os.Getpid())
+		who := host.WhoKeepsBusy(d.device(), os.Getpid())
 		if len(who) > 0 || try == busyRetries {
-			return api.BusyFailure(d.paths.Mountpoint(), who)
+			return api.BusyFailure(d.mountpoint, who)
 		}
 		time.Sleep(busyPause)
 	}

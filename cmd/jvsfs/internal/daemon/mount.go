@@ -14,7 +14,6 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/rulelocks"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
@@ -101,18 +100,4 @@ type fileSystem interface {
 func (d *mount) device() api.Device {
 	major, minor := d.fs.Device()
 	return api.Device{Major: major, Minor: minor}
-}
-
-// findMount is the number of the mount that was made just now.
-func (d *mount) findMount() int64 {
-	mounts, err := host.ReadMounts()
-	if err != nil {
-		return 0
-	}
-	for _, m := range mounts.JVSFS() {
-		if host.DeviceOf(m) == d.device() && m.Mountpoint == d.paths.Mountpoint() {
-			return int64(m.ID) // the first one, in case somebody has bound it to itself already
-		}
-	}
-	return 0
 }

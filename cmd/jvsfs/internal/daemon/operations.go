@@ -51,14 +51,16 @@ func (d *Daemon) ofMount() []control.Operation {
 			return d.recent.answerRefusals(s, r)
 		}),
 		control.On(control.ChangesNothing, lockop.Anybody, func(ctx context.Context, s *control.Session, r api.Events) (api.Response, error) {
-			return d.events.Answer(ctx, s.Peer.UID, r, d.succession.after())
+			return d.events.Answer(ctx, s.Peer.UID, r, d.predecessors.After())
 		}),
 		control.On(control.ChangesNothing, lockop.Mounter, func(_ context.Context, _ *control.Session, r api.Doctor) (api.Response, error) {
 			return d.doctor.answer(r)
 		}),
-		control.On(control.ChangesNothing, lockop.Root, d.succession.answerRetire),
+		control.On(control.ChangesNothing, lockop.Root, func(ctx context.Context, s *control.Session, r api.Retire) (api.Response, error) {
+			return d.retirement.Begin(ctx, s.Send, r)
+		}),
 		control.On(control.ChangesNothing, lockop.Root, func(_ context.Context, _ *control.Session, r api.Retired) (api.Response, error) {
-			return d.succession.answerRetired(r)
+			return d.retirement.Finish(r)
 		}),
 		control.On(control.ChangesLeases, lockop.Mounter, func(_ context.Context, _ *control.Session, _ api.Unmount) (api.Response, error) {
 			return api.Response{}, d.unmounting.byRequest()

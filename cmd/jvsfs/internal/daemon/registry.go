@@ -70,7 +70,7 @@ func (r *registry) get(id lease.WorktreeID) (*worktree, error) {
 	if w := r.find(id); w != nil {
 		return w, nil
 	}
-	if r.ended() {
+	if r.Ended() {
 		return nil, errClosing
 	}
 	w, err := r.make(id)
@@ -132,8 +132,8 @@ func (r *registry) guards() []*gate.Guard {
 	return all
 }
 
-// ended reports whether close has begun.
-func (r *registry) ended() bool {
+// Ended reports whether Close has begun.
+func (r *registry) Ended() bool {
 	r.mu.RLock()
 	defer r.mu.RUnlock()
 	return r.closed
@@ -184,9 +184,9 @@ func (r *registry) start(f func(context.Context)) {
 	r.run.Go(func() { f(r.agents) })
 }
 
-// close shuts the latches, closes every gate, drains, releases, and waits for the keepers. It may be called
+// Close shuts the latches, closes every gate, drains, releases, and waits for the keepers. It may be called
 // again.
-func (r *registry) close() error {
+func (r *registry) Close() error {
 	r.mu.Lock()
 	first := !r.closed
 	r.stopAgents() // who waits for one has a latch open; start finds the context ended, or the registry open

@@ -113,8 +113,11 @@ func (r *runs) leave() (left api.Left, err error) {
 	return api.Left{}, nil
 }
 
-// close lets the next run in.
+// close lets the next run in. r may be nil.
 func (r *runs) close() error {
+	if r == nil {
+		return nil
+	}
 	r.trying.Lock()
 	defer r.trying.Unlock()
 	if r.alone == nil {

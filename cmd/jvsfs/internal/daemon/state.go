@@ -28,7 +28,7 @@ type recoveryState struct {
 		Device() (major, minor uint32)
 	}
 
-	onMounts *string // see storeMounts
+	onMounts *string // see StoreMounts
 }
 
 func (r *recoveryState) device() api.Device {
@@ -46,10 +46,16 @@ func (r *recoveryState) leave(forRuns bool) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(r.journal.Begin(r.device(), who, r.storeMounts()), host.WriteState(host.StatePath(r.device()), host.MountState{
+	return errors.Join(r.journal.Begin(r.device(), who, r.StoreMounts()), host.WriteState(host.StatePath(r.device()), host.MountState{
 		Version: host.StateVersion, Mountpoint: r.mountpoint, Source: r.place.Root, Locks: r.place.LockDir, Mark: r.mark, Layout: r.place.Layout, Parts: r.place.PartsText(),
 		Config: cfg, Runs: forRuns, SourceFS: storewatch.TypeOf(r.fs.SourceFD()), LocksFS: storewatch.TypeOf(r.locks.FD()), Args: os.Args, Since: r.since, Daemon: who,
 	}))
+}
+
+// detached reports whether the mount is nowhere any more.
+func (r *recoveryState) detached() bool {
+	mounts, err := host.ReadMounts()
+	return err == nil && !mounts.Has(r.device())
 }
 
 // resume writes the journal again, which has ended for a daemon that did not come up.
@@ -58,12 +64,12 @@ func (r *recoveryState) resume() error {
 	if err != nil {
 		return err
 	}
-	return r.journal.Begin(r.device(), who, r.storeMounts())
+	return r.journal.Begin(r.device(), who, r.StoreMounts())
 }
 
-// storeMounts is storewatch.MountsOf the source and the lease records. What it says first stays: call it before the mount is visible, in the
+// StoreMounts is storewatch.MountsOf the source and the lease records. What it says first stays: call it before the mount is visible, in the
 // mount namespace that it is to be visible in. Not safe for concurrent use.
-func (r *recoveryState) storeMounts() string {
+func (r *recoveryState) StoreMounts() string {
 	if r.onMounts != nil {
 		return *r.onMounts
 	}
@@ -78,8 +84,8 @@ func (r *recoveryState) dirs() (source, records storewatch.Dir) {
 	return storewatch.Dir{Path: r.place.Root, FD: r.fs.SourceFD()}, storewatch.Dir{Path: r.place.LockDir, FD: r.locks.FD()}
 }
 
-// forget removes the state when the mount has ended in peace. Another mount may have the device number by now.
-func (r *recoveryState) forget() error {
+// Forget removes the state when the mount has ended in peace. Another mount may have the device number by now.
+func (r *recoveryState) Forget() error {
 	r.journal.End()
 	st, err := host.ReadMountState(r.device())
 	if errors.Is(err, os.ErrNotExist) || err == nil && st.Daemon.PID != os.Getpid() {

@@ -24,7 +24,7 @@ func (d *leaseOps) giveBackUndelivered(ctx context.Context, w *worktree, s *cont
 		if w.shared.Load() == uint64(grant.Token) {
 			return
 		}
-		leave, err := d.succession.letIn(control.ChangesLeases)
+		leave, err := d.retirement.LetIn(control.ChangesLeases)
 		if err != nil {
 			return // the next daemon has it now, until its holder ends
 		}

@@ -30,7 +30,7 @@ type Journal struct {
 type File struct {
 	Version int                                  `json:"version"`
 	Daemon  host.ProcessState                    `json:"daemon"`
-	Store   string                               `json:"store,omitempty"` // see storeMounts; "": on a disk of this host, or written by a release without it
+	Store   string                               `json:"store,omitempty"` // see storewatch.MountsOf; "": on a disk of this host, or written by a release without it
 	Held    map[lease.WorktreeID]lease.Saved     `json:"held,omitempty"`
 	Revoked map[lease.WorktreeID][]RevokedHolder `json:"revoked,omitempty"`
 	Instead []host.ProcessState                  `json:"instead,omitempty"` // the daemons that follow this one: it has replaced them, or those that had

@@ -1,4 +1,4 @@
-package daemon
+package succession
 
 import (
 	"context"
@@ -9,6 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -16,24 +17,37 @@ import (
 // A mount may be replaced again while files are still open through the daemon before the last. All of its daemons then follow the newest one:
 // its journal says instead of whom it leads, and is found by that when the journal of the daemon between has gone.
 
-// succeed notes whom this daemon leads from now on: the one that it replaces, and those that follow that one. Call it before the old
-// daemon's journal is removed.
-func (d *succession) succeed(left journal.File) {
-	instead := slices.DeleteFunc(append([]host.ProcessState{left.Daemon}, left.Instead...), func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
-	d.journal.Change(func(f *journal.File) { f.Instead = instead })
+// Predecessors are the daemons that this one has replaced. They live while files are open through them, and judge writes to those by
+// themselves, under the same leases.
+type Predecessors struct {
+	Journal  *journal.Journal
+	Resolver *gate.Resolver
+	Exits    *process.ExitWatch
+	Overlap  func(on bool) // whether holders may write through another daemon, too
+
+	replaced *host.ProcessState // nil for none
 }
 
-// awaitPredecessor waits for the end of the daemons that this one has replaced. After that the holders write
-// only here.
-func (d *succession) awaitPredecessor(ctx context.Context) {
-	for left := d.predecessors(); len(left) > 0; left = d.predecessors() {
+// succeed notes whom this daemon leads from now on: the one that it replaces, and those that follow that one. Call it before the old
+// daemon's journal is removed.
+func (d *Predecessors) succeed(left journal.File) {
+	instead := slices.DeleteFunc(append([]host.ProcessState{left.Daemon}, left.Instead...), func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
+	d.Journal.Change(func(f *journal.File) { f.Instead = instead })
+}
+
+// Await waits for the end of all of them. After that the holders write only here, unless this daemon follows another one by then.
+func (d *Predecessors) Await(ctx context.Context, follows func() bool) {
+	if d.replaced == nil {
+		return
+	}
+	for left := d.living(); len(left) > 0; left = d.living() {
 		if !d.awaitEnd(ctx, left[0]) {
 			return
 		}
 	}
-	d.accompany(false)
-	if d.retirement.underWay() { // meanwhile this one follows another
-		d.accompany(true)
+	d.Overlap(false)
+	if follows() {
+		d.Overlap(true)
 	}
 }
 
@@ -45,9 +59,9 @@ const (
 )
 
 // awaitEnd waits until a daemon has ended, or may have. It is false if ctx has.
-func (d *succession) awaitEnd(ctx context.Context, p host.ProcessState) bool {
+func (d *Predecessors) awaitEnd(ctx context.Context, p host.ProcessState) bool {
 	ended := make(chan struct{}, 1)
-	w := d.resolver.Watch(process.ID{PID: p.PID, Start: p.Start}, d.exits, func() { ended <- struct{}{} }) // called once
+	w := d.Resolver.Watch(process.ID{PID: p.PID, Start: p.Start}, d.Exits, func() { ended <- struct{}{} }) // called once
 	defer w.Close()
 	pause := watchedLook
 	if !w.Runs() || p.Liveness() == lease.Unknown { // the number may mean another process here
@@ -62,17 +76,10 @@ func (d *succession) awaitEnd(ctx context.Context, p host.ProcessState) bool {
 	return true
 }
 
-func (d *succession) accompany(on bool) {
-	for _, w := range d.registry.all() {
-		w.guard.Overlap(on)
-	}
-}
-
-// predecessorStays refuses an operation while a replaced daemon still lives. That daemon judges writes
-// through its open files by itself, under the same lease.
-func (d *succession) predecessorStays(what string) *api.Failure {
-	pid := d.replaced.Daemon.PID
-	if living := d.predecessors(); len(living) > 0 {
+// Refuse refuses an operation while one of them lives.
+func (d *Predecessors) Refuse(what string) *api.Failure {
+	pid := d.replaced.PID
+	if living := d.living(); len(living) > 0 {
 		pid = living[0].PID
 	}
 	return &api.Failure{
@@ -81,29 +88,28 @@ func (d *succession) predecessorStays(what string) *api.Failure {
 	}
 }
 
-// heldByPredecessor reports whether files may still be open through a daemon that this one has replaced. Then
-// an automatic lease is not idle.
-func (d *succession) heldByPredecessor() bool { return len(d.predecessors()) > 0 }
+// Live reports whether files may still be open through one of them. Then an automatic lease is not idle.
+func (d *Predecessors) Live() bool { return len(d.living()) > 0 }
 
-// predecessors are the replaced daemons that still live. Safe for concurrent use.
-func (d *succession) predecessors() []host.ProcessState {
+// living are those that still live. Safe for concurrent use.
+func (d *Predecessors) living() []host.ProcessState {
 	if d.replaced == nil {
 		return nil
 	}
-	all := append([]host.ProcessState{d.replaced.Daemon}, d.journal.Instead()...)
+	all := append([]host.ProcessState{*d.replaced}, d.Journal.Instead()...)
 	return slices.DeleteFunc(all, func(p host.ProcessState) bool { return p.Liveness() == lease.Gone })
 }
 
-// after names the daemon that this one has replaced, "" if it has replaced none.
-func (d *succession) after() string {
+// After names the daemon that this one has replaced, "" if it has replaced none.
+func (d *Predecessors) After() string {
 	if d.replaced == nil {
 		return ""
 	}
-	return processText(d.replaced.Daemon, nil)
+	return ProcessText(*d.replaced, nil)
 }
 
-// processText tells one daemon from another.
-func processText(p host.ProcessState, err error) string {
+// ProcessText tells one daemon from another.
+func ProcessText(p host.ProcessState, err error) string {
 	if err != nil {
 		return ""
 	}

@@ -1,10 +1,9 @@
-package daemon
+package succession
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 
 	"github.com/moby/sys/mountinfo"
 	"go.uber.org/zap"
@@ -29,13 +28,13 @@ type replacement struct {
 }
 
 // askToRetire takes the first step: from now on the old daemon renews nothing.
-func (d *succession) askToRetire(ctx context.Context, old *mountinfo.Info) (*replacement, error) {
+func askToRetire(ctx context.Context, old *mountinfo.Info, own api.Device) (*replacement, error) {
 	c, err := client.Dial(ctx, old)
 	if err != nil {
 		return nil, err
 	}
 	r := &replacement{conn: c}
-	err = c.Send(api.Retire{Successor: api.Successor{Device: d.device().String()}}, nil)
+	err = c.Send(api.Retire{Successor: api.Successor{Device: own.String()}}, nil)
 	if err == nil {
 		var resp api.Response
 		if resp, err = c.Result(api.AnswerTimeout, nil); err == nil {
@@ -56,14 +55,14 @@ func (d *succession) askToRetire(ctx context.Context, old *mountinfo.Info) (*rep
 }
 
 // appearInstead replaces a serving mount by this one.
-func (d *succession) appearInstead(ctx context.Context) error {
+func (d *Arrival) appearInstead(ctx context.Context, own api.Device) error {
 	old := d.recovery.Dead[0]
 	top, err := host.HoldMount(old)
 	if err != nil {
 		return err
 	}
 	defer top.Close()
-	r, err := d.askToRetire(ctx, old)
+	r, err := askToRetire(ctx, old, own)
 	if err != nil {
 		return err
 	}
@@ -71,46 +70,34 @@ func (d *succession) appearInstead(ctx context.Context) error {
 	if err := d.joinAll(ctx, r.left); err != nil {
 		return err
 	}
-	if err := d.ruleLocks.Book().Join(); err != nil {
+	if err := d.Rules.Join(); err != nil {
 		return err
 	}
-	d.succeed(r.left)
-	if err := d.fs.AttachBeneath(top.FD()); err != nil {
+	d.Predecessors.succeed(r.left)
+	if err := d.FS.AttachBeneath(top.FD()); err != nil {
 		return err
 	}
-	d.ruleLocks.Book().Lead()
+	d.Rules.Lead()
 	if err := d.recovery.TakeAway(old, d.warnState); err != nil {
 		return err
 	}
-	for _, w := range d.registry.all() {
-		w.keeper.Resume()
-	}
-	if err := r.tell(d.device()); err != nil {
-		d.log.Warn("the old daemon was not told", zap.Error(err))
+	d.Leases.Resume()
+	if err := r.tell(own); err != nil {
+		d.Log.Warn("the old daemon was not told", zap.Error(err))
 	}
 	return nil
 }
 
 // joinAll opens every lease here, too, and keeps the holders out who had lost one.
-func (d *succession) joinAll(ctx context.Context, left journal.File) error {
+func (d *Arrival) joinAll(ctx context.Context, left journal.File) error {
 	for id := range left.Held {
 		if _, err := record.ParseWorktreeID(string(id)); err != nil {
 			return err
 		}
 	}
-	d.journal.Restore(journal.File{Revoked: left.Revoked})
-	d.restoreRevoked(left.Revoked)
-	for id, b := range left.Held {
-		w, err := d.registry.get(id)
-		if err == nil {
-			w.guard.Overlap(true)
-			_, err = w.keeper.Join(ctx, b)
-		}
-		if err != nil {
-			return fmt.Errorf("the lease of %s: %w", id, err)
-		}
-	}
-	return nil
+	d.Journal.Restore(journal.File{Revoked: left.Revoked})
+	d.Leases.Revoke(lossesOf(left.Revoked))
+	return d.Leases.Join(ctx, left.Held)
 }
 
 // tell takes the second step. If the old daemon cannot be reached any more, it has ended, and its open files

@@ -1,0 +1,67 @@
+package succession
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+	"go.uber.org/zap"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/lease"
+)
+
+// A daemon goes on waiting for one that it has replaced until that ends, and is told of the end. It does not outlast its own end.
+func TestTheEndOfAReplacedDaemonIsWaitedFor(t *testing.T) {
+	exits, err := process.NewExitWatch()
+	require.NoError(t, err)
+	ctx, stop := context.WithCancel(t.Context())
+	run := make(chan error, 1)
+	go func() { run <- exits.Run(ctx) }()
+	t.Cleanup(func() { stop(); require.NoError(t, <-run) })
+	resolver := gate.NewResolver(lease.SystemClock())
+	t.Cleanup(resolver.Close)
+	d := &Predecessors{Resolver: resolver, Exits: exits}
+
+	left, endIt := alive(t)
+	over, end := context.WithTimeout(ctx, 20*time.Millisecond)
+	defer end()
+	require.False(t, d.awaitEnd(over, left), "it lives")
+	told := make(chan bool, 1)
+	go func() { told <- d.awaitEnd(ctx, left) }()
+	go endIt()
+	require.True(t, <-told)
+	require.Equal(t, lease.Gone, left.Liveness())
+	require.True(t, d.awaitEnd(ctx, left), "nobody tells of what has ended before: it is looked for")
+}
+
+// While one of those before lives, what needs every writer is refused, and the caller learns of which process to end.
+func TestPredecessorsRefuseWhileOneLives(t *testing.T) {
+	j := journal.New(zap.NewNop())
+	var overlap []bool
+	d := &Predecessors{Journal: j, Overlap: func(on bool) { overlap = append(overlap, on) }}
+	require.False(t, d.Live())
+	require.Empty(t, d.After())
+	d.Await(t.Context(), nil)
+	require.Empty(t, overlap, "there was none")
+
+	first, end := alive(t)
+	d.replaced = &first
+	second, endSecond := alive(t)
+	d.succeed(journal.File{Daemon: first, Instead: []host.ProcessState{second}})
+	require.Equal(t, []host.ProcessState{first, second}, j.Instead())
+	require.True(t, d.Live())
+	require.Equal(t, fmt.Sprintf("%d:%d", first.PID, first.Start), d.After())
+	require.Contains(t, d.Refuse("it waits").Message, fmt.Sprintf("it waits while files are open through the daemon that was replaced (process %d)", first.PID))
+	end()
+	require.Contains(t, d.Refuse("it waits").Next, fmt.Sprintf("kill -TERM %d", second.PID))
+	endSecond()
+	require.False(t, d.Live())
+	d.Await(t.Context(), func() bool { return true })
+	require.Equal(t, []bool{false, true}, overlap, "this one follows another by then")
+}
