@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
@@ -13,8 +12,6 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/gate/process"
-	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
@@ -33,36 +30,34 @@ func layoutOf(p place.Place) (layout.Layout, error) {
 	return l.WithParts(p.Rules)
 }
 
-// openFileSystem opens the source for serving. The second value is the statistics of the file system.
-func openFileSystem(cfg mountcfg.Config, p place.Place, names layout.Layout, guards *registry, mode *gate.Enforcement, exits *process.ExitWatch, book *tenure.Book, log *zap.Logger, off <-chan struct{}) (fileSystem, func() any, error) {
+// openFileSystem opens the source for serving.
+func (d *Daemon) openFileSystem() error {
+	cfg, p := d.given.cfg, d.given.place
 	errno, err := gate.ParseErrno(cfg.Errno)
 	if err != nil {
-		return nil, nil, err
+		return err
 	}
 	o := fusefs.Options{
-		Source: p.Root, Mountpoint: cfg.Mountpoint, Layout: names,
-		Guards: guards.guard, Known: guards.known, Log: log,
-		Errno: errno, Enforcement: mode, Exempt: cfg.Exempts(),
+		Source: p.Root, Mountpoint: cfg.Mountpoint, Layout: d.given.layout,
+		Guards: d.registry.guard, Known: d.registry.known, Log: d.log,
+		Errno: errno, Enforcement: d.mode.Enforcement, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
-		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Exits: exits, Off: off,
-		ByUser: host.ByUser(), Locks: book, Transport: transport.Way(cfg.Transport),
+		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Exits: d.has.exits, Off: d.given.out.Off,
+		ByUser: host.ByUser(), Locks: d.has.ruleLocks.Book(), Transport: transport.Way(cfg.Transport),
 		RelyOnFence: cfg.RelyOnFence,
 	}
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo
 	}
-	o.OnRefusal = guards.refused
-	s, err := fusefs.Open(o)
+	o.OnRefusal = d.registry.refused
+	d.has.fs, err = fusefs.Open(o)
 	if errors.Is(err, fusefs.ErrExempt) {
-		return nil, nil, &api.Failure{
+		return &api.Failure{
 			Class: api.ClassUsage, Message: err.Error(),
 			Next: "mount without exempt", Err: err,
 		}
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	return s, func() any { return s.Stats() }, nil
+	return err
 }
 
 // attributesOf are the configured attributes of the mount.
@@ -83,7 +78,7 @@ func attributesOf(cfg mountcfg.Config) int {
 }
 
 // shareBorder makes sure that all mounts of a worktree agree whether they have exempt paths.
-func shareBorder(fs fileSystem, locks *lease.Dir) error {
+func shareBorder(fs *fusefs.Server, locks *lease.Dir) error {
 	err := fs.ShareBorder(locks.FD())
 	if errors.Is(err, fusefs.ErrMixed) {
 		return &api.Failure{

@@ -49,9 +49,9 @@ func (a *fenceAgents) cutOff() (*lease.CutOff, error) {
 
 // mayRely refuses to rely on fence agents where no other host takes leases, and so none has an agent run.
 func (d *Daemon) mayRely() error {
-	if !d.cfg.RelyOnFence || lease.SharedStore(d.fs.SourceFD()) && lease.SharedStore(d.locks.FD()) {
+	if !d.given.cfg.RelyOnFence || lease.SharedStore(d.has.fs.SourceFD()) && lease.SharedStore(d.has.locks.FD()) {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("rely_on_fence is for a store of several hosts that has the lease records, too: %s or %s is not on one",
-		d.place.Root, d.place.LockDir), Next: "leave rely_on_fence out"}
+		d.given.place.Root, d.given.place.LockDir), Next: "leave rely_on_fence out"}
 }

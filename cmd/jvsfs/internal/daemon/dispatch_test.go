@@ -12,7 +12,7 @@ import (
 )
 
 func TestParseRequest(t *testing.T) {
-	op, req, err := (&Daemon{mount: &mount{}}).operations().Parse([]byte(`{"version":1,"op":"acquire","path":"main/x","pid":7,"wait_ms":1000}` + "\n"))
+	op, req, err := (&Daemon{}).operations().Parse([]byte(`{"version":1,"op":"acquire","path":"main/x","pid":7,"wait_ms":1000}` + "\n"))
 	require.NoError(t, err)
 	require.Equal(t, "acquire", op.Name)
 	require.Equal(t, api.Acquire{Taking: api.Taking{Where: api.Where{Path: "main/x"}, Process: api.Process{PID: 7}, WaitMS: 1000}}, req)
@@ -52,7 +52,7 @@ func TestParseRequestRefuses(t *testing.T) {
 		"deep":              strings.Repeat("[", 60000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, _, err := (&Daemon{mount: &mount{}}).operations().Parse([]byte(line))
+			_, _, err := (&Daemon{}).operations().Parse([]byte(line))
 			require.ErrorIs(t, err, api.ErrRequest)
 		})
 	}
@@ -67,17 +67,17 @@ func TestTheTableReadsWhatClientsSend(t *testing.T) {
 	} {
 		line, err := api.Encode(req)
 		require.NoError(t, err)
-		op, got, err := (&Daemon{mount: &mount{}}).operations().Parse(line)
+		op, got, err := (&Daemon{}).operations().Parse(line)
 		require.NoError(t, err, string(line))
 		require.Equal(t, req, got)
 		require.Equal(t, req.Op(), op.Name)
 	}
-	require.Len(t, (&Daemon{mount: &mount{}}).operations(), 24)
+	require.Len(t, (&Daemon{}).operations(), 24)
 }
 
 // Whoever changes leases is let in by somebody's leave, and only reading is for everybody.
 func TestEveryRequestThatChangesLeasesNeedsALeave(t *testing.T) {
-	for name, op := range (&Daemon{mount: &mount{}}).operations() {
+	for name, op := range (&Daemon{}).operations() {
 		require.NotZero(t, op.Who, name)
 		if op.Who == lockop.Anybody {
 			require.Equal(t, control.ChangesNothing, op.Change, name)
@@ -101,7 +101,7 @@ func TestOlderCommandsAreServed(t *testing.T) {
 		`{"version":1,"op":"handover","path":"main","pid":7,"scope":"session","purpose":"x","host":"h","wait_ms":5}`,
 		`{"version":1,"op":"retire","device":"0:51"}`,
 	} {
-		_, _, err := (&Daemon{mount: &mount{}}).operations().Parse([]byte(line + "\n"))
+		_, _, err := (&Daemon{}).operations().Parse([]byte(line + "\n"))
 		require.NoError(t, err, line)
 	}
 }

@@ -10,11 +10,11 @@ import (
 )
 
 // warnExposed warns of users other than the owner who can forge a repository's records.
-func (d *mount) warnExposed() {
-	if !d.place.InRepository() {
+func (d *Daemon) warnExposed() {
+	if !d.given.place.InRepository() {
 		return
 	}
-	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.locks.FD()), lockdir.OwnerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.locks.FD())))
+	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.has.locks.FD()), lockdir.OwnerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.has.locks.FD())))
 	if err != nil {
 		d.log.Warn("who can change the lock directory is not known", zap.Error(err))
 	}

@@ -10,11 +10,29 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
 )
+
+// leaseOps answers the requests about a lease: acquire, steal, renew, release, hand over, watch and lock status.
+type leaseOps struct {
+	resolver     *gate.Resolver
+	paths        *paths.Paths
+	locks        *lease.Dir
+	survey       *survey
+	predecessors stayers
+	retirement   interface {
+		LetIn(what control.Change) (leave func(), err error)
+		Reworded(closing error) error
+	}
+	take     func() (done func())                 // registry.take
+	admitted func(lease.WorktreeID, lease.Holder) // somebody has acquired on purpose
+	flush    *flusher
+	log      *zap.Logger
+}
 
 // answerAcquire takes the lease for the named process. If the request says so, it waits for the lease, and
 // keeps the connection to report the loss.

@@ -30,14 +30,6 @@ type recentRefusals struct {
 	find     func(rel string, uid uint32) (*worktree, error) // worktreeFinder.at
 }
 
-// statusFor is the status, with the recent refusals that the asking user may see.
-func (d *Daemon) statusFor(uid uint32) api.MountStatus {
-	st := d.status()
-	st.Version = api.BuildOf().Version
-	st.RecentRefusals, _ = d.trail.Recent(refusals.Query{UID: uid, Limit: shownRefusals}, d.paths.PathOf)
-	return st
-}
-
 // answerRefusals lists the recent refusals of a process, its descendants or its session, and says whether the
 // process may write there now.
 func (d *recentRefusals) answerRefusals(s *control.Session, req api.Refusals) (api.Response, error) {

@@ -4,13 +4,48 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"sync"
+	"sync/atomic"
 	"time"
 
+	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/servicemanager"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 )
+
+// unmounting unmounts, by a request or a signal.
+type unmounting struct {
+	mountpoint string
+	source     string
+	device     func() api.Device
+	journal    *journal.Journal
+	service    *servicemanager.Service
+	log        *zap.Logger
+	flush      func() error // makes all writes durable
+	forget     func() error // removes the state for a recovery
+	letGo      func()       // others may serve the tree; after the end
+	flushTrail func()       // after it all refusals can be found
+	fs         interface {
+		Unmount() error
+		Abort() error
+		Abandon()   // where a user cannot abort
+		LeaveTree() // others may rename roots; after Wait
+	}
+	leases interface {
+		shutLatches(shut bool)
+		Part()
+		Close() error
+	}
+
+	mountID atomic.Int64  // of the mount in mountinfo, 0 while it is not known
+	ended   chan struct{} // closed when the kernel has dropped the mount everywhere
+	umount  sync.Mutex    // one at a time
+	forNext bool          // the mount was left dead, for the next daemon; under umount
+}
 
 // find notes the number of the mount that was made just now.
 func (d *unmounting) find() {

@@ -18,7 +18,7 @@ type located interface {
 // onWorktree is the row of an operation on a worktree.
 func onWorktree[R located](d *Daemon, what control.Change, who lockop.Who, handle func(context.Context, *worktree, *control.Session, R) (api.Response, error)) control.Operation {
 	return control.On(what, who, func(ctx context.Context, s *control.Session, req R) (api.Response, error) {
-		w, err := d.finder.at(req.In(), s.Peer.UID)
+		w, err := d.answers.finder.at(req.In(), s.Peer.UID)
 		if err != nil {
 			return api.Response{}, err
 		}
@@ -45,16 +45,16 @@ func (d *Daemon) ofMount() []control.Operation {
 			return d.meter.Answer() // open to all: it names the worktrees, as status does, and no holder
 		}),
 		control.On(control.ChangesNothing, lockop.Anybody, func(_ context.Context, _ *control.Session, _ api.Config) (api.Response, error) {
-			return api.ResultOf(d.cfg.Origins()) // open to all, as status is: it has no secrets
+			return api.ResultOf(d.given.cfg.Origins()) // open to all, as status is: it has no secrets
 		}),
 		control.On(control.ChangesNothing, lockop.Anybody, func(_ context.Context, s *control.Session, r api.Refusals) (api.Response, error) {
-			return d.recent.answerRefusals(s, r)
+			return d.answers.recent.answerRefusals(s, r)
 		}),
 		control.On(control.ChangesNothing, lockop.Anybody, func(ctx context.Context, s *control.Session, r api.Events) (api.Response, error) {
 			return d.events.Answer(ctx, s.Peer.UID, r, d.predecessors.After())
 		}),
 		control.On(control.ChangesNothing, lockop.Mounter, func(_ context.Context, _ *control.Session, r api.Doctor) (api.Response, error) {
-			return d.doctor.answer(r)
+			return d.answers.doctor.answer(r)
 		}),
 		control.On(control.ChangesNothing, lockop.Root, func(ctx context.Context, s *control.Session, r api.Retire) (api.Response, error) {
 			return d.retirement.Begin(ctx, s.Send, r)
@@ -68,23 +68,23 @@ func (d *Daemon) ofMount() []control.Operation {
 			if !d.unmounting.isCopy(s.Req.(api.Unmount)) {
 				return api.Response{}, false, nil
 			}
-			resp, err := api.ResultOf(api.Unmounted{CopyOf: d.paths.Mountpoint()}) // the client can do that by itself
+			resp, err := api.ResultOf(api.Unmounted{CopyOf: d.given.paths.Mountpoint()}) // the client can do that by itself
 			return resp, true, err
 		}),
 		control.On(control.ChangesLeases, lockop.Mounter, func(_ context.Context, _ *control.Session, _ api.Leave) (api.Response, error) {
 			return d.runs.answerLeave()
 		}),
-		control.On(control.ChangesLeases, lockop.Mounter, d.modes.answerEnforce),
+		control.On(control.ChangesLeases, lockop.Mounter, d.answers.modes.answerEnforce),
 	}
 }
 
 // ofLocks are the operations on lock files that rules know.
 func (d *Daemon) ofLocks() []control.Operation {
 	return []control.Operation{
-		control.On(control.ChangesLeases, lockop.Mounter, d.ruleLocks.AnswerBreak),
-		control.On(control.WaitsLong, lockop.Mounter, d.ruleLocks.AnswerOpen),
+		control.On(control.ChangesLeases, lockop.Mounter, d.has.ruleLocks.AnswerBreak),
+		control.On(control.WaitsLong, lockop.Mounter, d.has.ruleLocks.AnswerOpen),
 		control.On(control.ChangesLeases, lockop.HolderOfIt, func(_ context.Context, s *control.Session, r api.CloseRule) (api.Response, error) {
-			return d.ruleLocks.AnswerClose(s, r)
+			return d.has.ruleLocks.AnswerClose(s, r)
 		}),
 	}
 }
@@ -93,19 +93,19 @@ func (d *Daemon) ofLocks() []control.Operation {
 func (d *Daemon) ofWorktrees() []control.Operation {
 	return []control.Operation{
 		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *worktree, s *control.Session, r api.Explain) (api.Response, error) {
-			return d.explaining.explain(w, s, r)
+			return d.answers.explaining.explain(w, s, r)
 		}).Unless(func(s *control.Session) (api.Response, bool, error) {
-			return d.explaining.explainBeside(s, s.Req.(api.Explain))
+			return d.answers.explaining.explainBeside(s, s.Req.(api.Explain))
 		}),
 		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *worktree, s *control.Session, r api.LookAtLock) (api.Response, error) {
-			return d.leases.answerLockStatus(w, s, r)
+			return d.answers.leases.answerLockStatus(w, s, r)
 		}),
-		onWorktree(d, control.WaitsLong, lockop.Taker, d.leases.answerAcquire),
-		onWorktree(d, control.WaitsLong, lockop.Taker, d.leases.answerSteal),
-		onWorktree(d, control.ChangesLeases, lockop.HolderOfIt, d.leases.answerRenew),
-		onWorktree(d, control.ChangesLeases, lockop.HolderOfIt, d.leases.answerRelease),
-		onWorktree(d, control.WaitsLong, lockop.HolderOfIt, d.leases.answerWatch),
-		onWorktree(d, control.ChangesLeases, lockop.Giver, d.leases.answerHandover),
-		onWorktree(d, control.WaitsLong, lockop.Quiescer, d.windows.answerQuiesce),
+		onWorktree(d, control.WaitsLong, lockop.Taker, d.answers.leases.answerAcquire),
+		onWorktree(d, control.WaitsLong, lockop.Taker, d.answers.leases.answerSteal),
+		onWorktree(d, control.ChangesLeases, lockop.HolderOfIt, d.answers.leases.answerRenew),
+		onWorktree(d, control.ChangesLeases, lockop.HolderOfIt, d.answers.leases.answerRelease),
+		onWorktree(d, control.WaitsLong, lockop.HolderOfIt, d.answers.leases.answerWatch),
+		onWorktree(d, control.ChangesLeases, lockop.Giver, d.answers.leases.answerHandover),
+		onWorktree(d, control.WaitsLong, lockop.Quiescer, d.answers.windows.answerQuiesce),
 	}
 }
