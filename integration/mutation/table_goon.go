@@ -119,7 +119,7 @@ var goOnMutations = slices.Concat(
 		New:   "	_, over := g.paused()\n	e := g.open.Swap(nil)\n	if over == nil {\n		over = make(chan struct{})\n	}\n",
 		Tests: []string{"TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover"},
 	}),
-	in("cmd/jvsfs/internal/daemon/handle_acquire.go", mutation{
+	in("cmd/jvsfs/internal/daemon/leases/loss.go", mutation{
 		Rule: 16, What: "exec ends its command though the lease goes on",
 		Old: "			if l.Covers(token) && l.Kind.Final() {\n", New: "			if l.Covers(token) && l.Kind != lease.LossRenewFailed {\n",
 		Tests: []string{"TestAwaitLossIgnoresOtherTokensAndFailedRenewals"},

@@ -39,7 +39,7 @@ func (d *Daemon) openFileSystem() error {
 	}
 	o := fusefs.Options{
 		Source: p.Root, Mountpoint: cfg.Mountpoint, Layout: d.given.layout,
-		Guards: d.registry.guard, Known: d.registry.known, Log: d.log,
+		Guards: d.registry.Guard, Known: d.registry.Known, Log: d.log,
 		Errno: errno, Enforcement: d.mode.Enforcement, Exempt: cfg.Exempts(),
 		Cache: caches[cfg.Cache], CacheTimeout: cfg.CacheTimeout, Attributes: attributesOf(cfg),
 		LocalLocks: cfg.FileLocks == "mount", LeaseForAll: cfg.OnFree == string(gate.DenyOnFree), Exits: d.has.exits, Off: d.given.out.Off,
@@ -49,7 +49,7 @@ func (d *Daemon) openFileSystem() error {
 	if p.Shape == api.ShapeWorktree {
 		o.Repository = p.Repo
 	}
-	o.OnRefusal = d.registry.refused
+	o.OnRefusal = d.trail.NoteOutside
 	d.has.fs, err = fusefs.Open(o)
 	if errors.Is(err, fusefs.ErrExempt) {
 		return &api.Failure{

@@ -2,10 +2,8 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"os"
 
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/lease"
@@ -17,7 +15,7 @@ type fenceAgents struct {
 	resolver *gate.Resolver
 	fence    []string // its command
 	locks    *lease.Dir
-	start    func(func(context.Context)) // registry.start
+	start    func(func(context.Context)) // registry.Start
 	turn     chan struct{}               // capacity 1: an agent runs
 	clients  *lease.CutClients           // whom it has cut off; one memory for all leases of the mount
 }
@@ -45,13 +43,4 @@ func (a *fenceAgents) cutOff() (*lease.CutOff, error) {
 		}
 	}
 	return c, nil
-}
-
-// mayRely refuses to rely on fence agents where no other host takes leases, and so none has an agent run.
-func (d *Daemon) mayRely() error {
-	if !d.given.cfg.RelyOnFence || lease.SharedStore(d.has.fs.SourceFD()) && lease.SharedStore(d.has.locks.FD()) {
-		return nil
-	}
-	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("rely_on_fence is for a store of several hosts that has the lease records, too: %s or %s is not on one",
-		d.given.place.Root, d.given.place.LockDir), Next: "leave rely_on_fence out"}
 }

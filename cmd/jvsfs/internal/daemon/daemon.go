@@ -16,7 +16,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/events"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/guardian"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/journal"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/logging"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/metrics"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
@@ -29,55 +29,9 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/recovery"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/rules"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
-
-// Daemon serves one mount. It has the life cycle, from the first descriptor to the end. Its parts do the rest, each with fields of its own
-// (wiring.go).
-type Daemon struct {
-	given    given
-	has      opened
-	log      *zap.Logger
-	resolver *gate.Resolver
-	mode     *enforceMode
-	journal  *journal.Journal
-	events   *events.Feed
-	trail    *refusals.Trail
-	counts   *metrics.Counts
-	meter    *metrics.Meter
-	registry *registry
-	survey   *survey
-	agents   *fenceAgents
-	state    *recoveryState
-	flush    *flusher
-
-	predecessors *succession.Predecessors
-	arrival      *succession.Arrival
-	retirement   *succession.Retirement
-	unmounting   *unmounting
-	runs         *runs
-	returning    *storewatch.Watch
-	answers      answers
-
-	drained  func() // after draining was told
-	finished chan struct{}
-	finish   func() // closes finished; may be called again
-}
-
-// Outside is where a daemon reports: its log and its service manager.
-type Outside struct {
-	Log        *zap.Logger
-	Suppressed *logging.Suppressed     // log lines that were left out; nil counts nothing
-	Service    *servicemanager.Service // nil: no service manager is told
-
-	Replaced *lockfile.Rules // of the daemon that is to be replaced; nil: none is
-
-	Authorities func(context.Context) (Authorities, error) // of the configured etcd; called if one is configured
-
-	Off <-chan struct{} // when it is closed nobody wants the mount any more, and New waits for nothing; nil: never
-}
 
 // New wires the parts. Nothing is mounted yet. close undoes it.
 func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
@@ -95,14 +49,13 @@ func New(cfg mountcfg.Config, p place.Place, out Outside) (*Daemon, error) {
 	d.given.place.Rules = d.given.rules // which fit, as mount has checked
 	d.given.paths = paths.New(cmp.Or(cfg.Mountpoint, p.Root), p)
 	d.has.audit = &auditChain{log: log}
-	d.registry = newRegistry(log, d.newWorktree)
+	d.registry = leases.New(log, d.newWorktree)
 	d.events = events.New(d.given.paths, succession.ProcessText(host.ThisProcess()), d.registry.Ended)
 	d.counts = metrics.NewCounts()
 	d.trail = refusals.New(d.resolver, refusals.Places{Audit: d.has.audit.append, Counted: d.counts.Refused, Fresh: d.events.NoteRefusal}, log)
 	d.mode = newEnforceMode(gate.Enforce(cfg.Enforce))
 	d.finish = sync.OnceFunc(func() { close(d.finished) })
 	d.journal = journal.New(log)
-	d.registry.refused = d.trail.NoteOutside
 	if err := d.open(); err != nil {
 		return nil, errors.Join(err, d.close())
 	}

@@ -115,7 +115,7 @@ func (d *unmounting) endForStore() error {
 	d.log.Warn("the client of the store was started again at "+d.source+": this daemon ends, and leaves a dead mount to be recovered", zap.String("mountpoint", d.mountpoint))
 	d.journal.Change(func(f *journal.File) { *f = f.Expired() })
 	d.journal.End()
-	d.leases.shutLatches(true)
+	d.leases.ShutLatches(true)
 	d.leases.Part()
 	return errors.Join(ErrStoreReturned, d.leases.Close(), d.fs.Abort())
 }

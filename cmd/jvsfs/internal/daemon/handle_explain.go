@@ -5,6 +5,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/rulelocks"
@@ -22,7 +23,7 @@ type explaining struct {
 	mode     func() gate.Enforce
 	errno    string // of refusals, and what writing to a free worktree does, as they are configured
 	onFree   string
-	survey   *survey
+	survey   *leases.Survey
 	rules    func(gate.Explanation, string, process.Identity) rulelocks.Explanation // what rules add to it
 	tree     interface {
 		WorktreeOf(rel string) (lease.WorktreeID, bool)
@@ -34,7 +35,7 @@ type explaining struct {
 }
 
 // explain says why the named process may write, or may not.
-func (d *explaining) explain(w *worktree, s *control.Session, req api.Explain) (api.Response, error) {
+func (d *explaining) explain(w *leases.Worktree, s *control.Session, req api.Explain) (api.Response, error) {
 	who, err := s.Subject(d.resolver, req.Process)
 	if err != nil {
 		return api.Response{}, err
@@ -44,21 +45,21 @@ func (d *explaining) explain(w *worktree, s *control.Session, req api.Explain) (
 		defer who.Close()
 		resp, err = d.explained(w, who, s.Peer.UID, req)
 	}
-	begun, ended := d.survey.ask(ask)
+	begun, ended := d.survey.Ask(ask)
 	if !begun {
 		who.Close()
 	}
 	if !ended {
-		return api.Response{}, d.survey.silent(w)
+		return api.Response{}, d.survey.Silent(w)
 	}
 	return resp, err
 }
 
-func (d *explaining) explained(w *worktree, who control.Subject, uid uint32, req api.Explain) (api.Response, error) {
-	if err := d.paths.RefuseLink(w.id, req.Path, uid, "says nothing about that"); err != nil {
+func (d *explaining) explained(w *leases.Worktree, who control.Subject, uid uint32, req api.Explain) (api.Response, error) {
+	if err := d.paths.RefuseLink(w.ID, req.Path, uid, "says nothing about that"); err != nil {
 		return api.Response{}, err
 	}
-	x := w.guard.ExplainAt(who.ID.PID, d.tree.Where(req.Path))
+	x := w.Guard.ExplainAt(who.ID.PID, d.tree.Where(req.Path))
 	x.Path = req.Path
 	if d.tree.Shared(req.Path) && d.onFree != string(gate.DenyOnFree) && d.mode() != gate.ReadOnly {
 		x = shared(x)
@@ -108,7 +109,7 @@ func (d *explaining) explainBeside(s *control.Session, req api.Explain) (resp ap
 		x.Sentence = "it is the audit chain: anybody may append to it, and nobody may change it"
 	}
 	r := d.rules(refusals.Advised(x, d.paths.PathOf), req.Path, who.ID)
-	if !d.survey.far { // the answer must not wait for a store
+	if !d.survey.Far() { // the answer must not wait for a store
 		r.NotPermitted = d.paths.NotPermitted(req.Path, who.ID, s.Peer.UID)
 	}
 	resp, err = api.ResultOf(r)

@@ -5,12 +5,13 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // answerRelease gives the lease back, if the caller may do that.
-func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *control.Session, req api.Release) (api.Response, error) {
+func (d *leaseOps) answerRelease(ctx context.Context, w *leases.Worktree, s *control.Session, req api.Release) (api.Response, error) {
 	token, note, f := d.mayTouch(w, s, req.Holding)
 	if f != nil {
 		return api.Response{}, f
@@ -18,19 +19,19 @@ func (d *leaseOps) answerRelease(ctx context.Context, w *worktree, s *control.Se
 	if resp, inside, err := d.releaseInsideExec(w, s, req); inside {
 		return resp, err
 	}
-	if err := w.keeper.ReleaseToken(ctx, token, lease.LossReleased); err != nil {
+	if err := w.Keeper.ReleaseToken(ctx, token, lease.LossReleased); err != nil {
 		return api.Response{}, err
 	}
 	return api.Response{Note: note, Token: token}, nil
 }
 
 // answerRenew renews it.
-func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *control.Session, req api.Renew) (api.Response, error) {
+func (d *leaseOps) answerRenew(ctx context.Context, w *leases.Worktree, s *control.Session, req api.Renew) (api.Response, error) {
 	_, note, f := d.mayTouch(w, s, req.Holding)
 	if f != nil {
 		return api.Response{}, f
 	}
-	rec, err := w.keeper.Renew(ctx)
+	rec, err := w.Keeper.Renew(ctx)
 	if err != nil {
 		return api.Response{}, err
 	}
@@ -39,24 +40,24 @@ func (d *leaseOps) answerRenew(ctx context.Context, w *worktree, s *control.Sess
 }
 
 // mayTouch decides whether the caller may renew or release a lease. token is the token of that lease.
-func (d *leaseOps) mayTouch(w *worktree, s *control.Session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
+func (d *leaseOps) mayTouch(w *leases.Worktree, s *control.Session, req api.Holding) (token lease.Token, note string, f *api.Failure) {
 	grant, held := d.holding(w)
 	if req.Token != 0 && !grant.Covers(req.Token) {
 		held = false
 	}
 	if note, f = lockop.Authorize(d.holderPlea(s, req.Process, grant.Holder, held)); f != nil {
-		return grant.Token, note, w.aboutHead(f)
+		return grant.Token, note, w.AboutHead(f)
 	}
 	return grant.Token, note, nil
 }
 
 // holding is the lease that a request to renew or release is about. While a failed renewal keeps the gate
 // closed, the record is used. The keeper decides whether this mount may change the lease.
-func (d *leaseOps) holding(w *worktree) (lease.Grant, bool) {
-	if grant, held := w.keeper.Held(); held {
+func (d *leaseOps) holding(w *leases.Worktree) (lease.Grant, bool) {
+	if grant, held := w.Keeper.Held(); held {
 		return grant, true
 	}
-	head, j := w.keeper.Observe()
+	head, j := w.Keeper.Observe()
 	if head.Record == nil || j.State == lease.Free {
 		return lease.Grant{Token: head.Token}, false
 	}
@@ -90,38 +91,28 @@ func (d *leaseOps) namesHolder(s *control.Session, named api.Process, h lease.Ho
 	return d.resolver.Member(h, who.ID)
 }
 
-// aboutHead adds the current record to a failure.
-func (w *worktree) aboutHead(f *api.Failure) *api.Failure {
-	head, j := w.keeper.Observe()
-	f.File = head.File
-	if j.State != lease.Free {
-		f.Holder = api.ViewOfRecord(head.Record)
-	}
-	return f
-}
-
 // linkOf is refuseLink for who only looks. A store that does not answer keeps nobody waiting, nor one thread for each who asks: then the
 // text of the path must do.
-func (d *leaseOps) linkOf(w *worktree, rel string, uid uint32) error {
-	if _, silent := w.cache.last(); !silent.IsZero() {
+func (d *leaseOps) linkOf(w *leases.Worktree, rel string, uid uint32) error {
+	if w.Silent() {
 		return nil
 	}
 	var err error
-	if _, ended := d.survey.asks.endsWithin(func() { err = d.paths.RefuseLink(w.id, rel, uid, "says nothing about that") }, storePatience); !ended {
+	if !d.survey.InTime(func() { err = d.paths.RefuseLink(w.ID, rel, uid, "says nothing about that") }) {
 		return nil
 	}
 	return err
 }
 
-func (d *leaseOps) answerLockStatus(w *worktree, s *control.Session, req api.LookAtLock) (api.Response, error) {
+func (d *leaseOps) answerLockStatus(w *leases.Worktree, s *control.Session, req api.LookAtLock) (api.Response, error) {
 	if err := d.linkOf(w, req.Path, s.Peer.UID); err != nil {
 		return api.Response{}, err
 	}
-	head, j := d.survey.observed(w)
-	if why := w.guard.Resumed(); why != "" && j.State == lease.Held {
+	head, j := d.survey.Observed(w)
+	if why := w.Guard.Resumed(); why != "" && j.State == lease.Held {
 		j.Reason = why
 	}
-	st, err := api.LockStatusOf(w.id, head, j, s.Peer.UID)
+	st, err := api.LockStatusOf(w.ID, head, j, s.Peer.UID)
 	if req.Explicit && head.Record != nil && err == nil {
 		member := j.State != lease.Free && d.namesHolder(s, req.Process, head.Record.Holder())
 		st.Member = &member

@@ -11,6 +11,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
@@ -41,7 +42,7 @@ var errAskerGone = errors.New("who asked for it has gone")
 
 // answerQuiesce opens a window in which nothing changes, and keeps it open until the client says more. The window
 // belongs to the connection: when that ends without a word, the window is broken.
-func (d *windows) answerQuiesce(ctx context.Context, w *worktree, s *control.Session, req api.Quiesce) (api.Response, error) {
+func (d *windows) answerQuiesce(ctx context.Context, w *leases.Worktree, s *control.Session, req api.Quiesce) (api.Response, error) {
 	if d.predecessors.Live() {
 		f := d.predecessors.Refuse("a worktree is not quiesced")
 		f.Class = lease.ClassConsistencyUnavailable
@@ -71,23 +72,23 @@ func (d *windows) answerQuiesce(ctx context.Context, w *worktree, s *control.Ses
 }
 
 // mayQuiesce makes sure that nobody stops the writers of others.
-func (d *windows) mayQuiesce(w *worktree, s *control.Session) error {
-	grant, held := w.keeper.Held()
+func (d *windows) mayQuiesce(w *leases.Worktree, s *control.Session) error {
+	grant, held := w.Keeper.Held()
 	p := lockop.Plea{Who: s.Op.Who, Op: s.Op.Name, PeerUID: s.Peer.UID, MountUID: uint32(os.Geteuid()), Held: held, HolderUID: grant.Holder.UID}
 	if id, ok := s.Peer.Identify(d.resolver); ok {
-		p.MayWrite = d.paths.MayWrite(w.id, id)
+		p.MayWrite = d.paths.MayWrite(w.ID, id)
 		p.PeerMember = held && d.resolver.Member(grant.Holder, id)
 	}
 	if _, f := lockop.Authorize(p); f != nil {
-		return w.aboutHead(f)
+		return w.AboutHead(f)
 	}
 	return nil
 }
 
 // partsOf refuses a window over a tree in which directories have leases of their own: their writers would not wait.
-func (d *windows) partsOf(w *worktree) error {
+func (d *windows) partsOf(w *leases.Worktree) error {
 	rules := d.rules.Leases()
-	if len(rules) == 0 || d.isPart(w.id) {
+	if len(rules) == 0 || d.isPart(w.ID) {
 		return nil
 	}
 	return &api.Failure{
@@ -109,15 +110,15 @@ func (d *windows) quiescer(p control.Peer) (lease.Holder, bool) {
 }
 
 // openWindow waits until nothing changes in the worktree.
-func (d *windows) openWindow(ctx context.Context, w *worktree, of gate.Windowed, wait time.Duration) (*gate.Window, error) {
+func (d *windows) openWindow(ctx context.Context, w *leases.Worktree, of gate.Windowed, wait time.Duration) (*gate.Window, error) {
 	ctx, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
-	return w.guard.Quiesce(ctx, of)
+	return w.Guard.Quiesce(ctx, of)
 }
 
 // keepWindow tells the client, and returns when the window is over. The error says why it is broken.
-func (d *windows) keepWindow(ctx context.Context, w *worktree, s *control.Session, win *gate.Window) error {
-	d.note(api.Event{Kind: api.Quiesced, Worktree: string(w.id), Token: win.Token(), Quiesced: w.guard.Quiesced()})
+func (d *windows) keepWindow(ctx context.Context, w *leases.Worktree, s *control.Session, win *gate.Window) error {
+	d.note(api.Event{Kind: api.Quiesced, Worktree: string(w.ID), Token: win.Token(), Quiesced: w.Guard.Quiesced()})
 	resp, err := api.ResultOf(api.Window{Since: win.Since(), Until: win.Until(), Token: win.Token()})
 	if err == nil {
 		resp.Event = api.EventResult
@@ -137,15 +138,15 @@ func (d *windows) keepWindow(ctx context.Context, w *worktree, s *control.Sessio
 		defer cancel()
 		return win.End(short)
 	case d.ended():
-		return win.Abandon(errClosing)
+		return win.Abandon(leases.ErrClosing)
 	}
 	return win.Abandon(errAskerGone)
 }
 
 // auditWindow writes the beginning of a window to the chain, before it opens, and its end. win is nil if it did
 // not open.
-func (d *windows) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, err error) error {
-	r := audit.Record{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.id), Details: map[string]any{
+func (d *windows) auditWindow(w *leases.Worktree, of gate.Windowed, win *gate.Window, err error) error {
+	r := audit.Record{Timestamp: time.Now(), EventType: "quiesce_begin", Worktree: string(w.ID), Details: map[string]any{
 		"mountpoint": d.paths.Mountpoint(), "by": of.Who, "command": of.Command, "lasts_ms": of.Lasts.Milliseconds(),
 	}}
 	if win != nil || err != nil {
@@ -156,9 +157,9 @@ func (d *windows) auditWindow(w *worktree, of gate.Windowed, win *gate.Window, e
 		}
 		if win != nil {
 			r.Details["since"], r.Details["fencing_token"] = win.Since().UTC(), win.Token()
-			d.note(api.Event{Kind: api.QuiesceEnded, Worktree: string(w.id), Token: win.Token(), Reason: reasonOf(err)})
+			d.note(api.Event{Kind: api.QuiesceEnded, Worktree: string(w.ID), Token: win.Token(), Reason: reasonOf(err)})
 		}
-		d.log.Info("quiesce ended", zap.String("worktree", string(w.id)), zap.String("by", of.Who), zap.Error(err))
+		d.log.Info("quiesce ended", zap.String("worktree", string(w.ID)), zap.String("by", of.Who), zap.Error(err))
 	}
 	return d.audit(r)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/refusals"
 	"github.com/jvsfs/jvsfs/gate"
@@ -26,8 +27,9 @@ type recentRefusals struct {
 	trail    *refusals.Trail
 	resolver *gate.Resolver
 	paths    *paths.Paths
-	survey   *survey
-	find     func(rel string, uid uint32) (*worktree, error) // worktreeFinder.at
+	survey   *leases.Survey
+	all      func() []*leases.Worktree
+	find     func(rel string, uid uint32) (*leases.Worktree, error) // worktreeFinder.at
 }
 
 // answerRefusals lists the recent refusals of a process, its descendants or its session, and says whether the
@@ -93,18 +95,15 @@ func (d *recentRefusals) explainAll(pid int, s *control.Session, req api.Refusal
 	}
 	if req.Stands {
 		if w, err := d.find(req.Path, s.Peer.UID); err == nil {
-			wanted[string(w.id)] = true // nobody may have written there yet
+			wanted[string(w.ID)] = true // nobody may have written there yet
 		}
 	}
-	meant := slices.DeleteFunc(d.survey.all(), func(w *worktree) bool { return !req.Stands && !wanted[string(w.id)] })
-	var late map[*worktree]bool
-	if d.survey.far {
-		late = d.survey.lookAll(meant) // one wait for all of them
-	}
+	meant := slices.DeleteFunc(d.all(), func(w *leases.Worktree) bool { return !req.Stands && !wanted[string(w.ID)] })
+	late := d.survey.LookAll(meant) // one wait for all of them
 	var out []gate.Explanation
 	for _, w := range meant {
 		x := d.explainedInTime(w, pid, late[w])
-		x.Path = d.paths.PathOf(w.id)
+		x.Path = d.paths.PathOf(w.ID)
 		out = append(out, refusals.Advised(x, d.paths.PathOf))
 	}
 	sort.Slice(out, func(i, j int) bool { return out[i].Worktree < out[j].Worktree })
@@ -112,13 +111,13 @@ func (d *recentRefusals) explainAll(pid int, s *control.Session, req api.Refusal
 }
 
 // explainedInTime is Guard.Explain. late: the store has just not answered.
-func (d *recentRefusals) explainedInTime(w *worktree, pid int, late bool) gate.Explanation {
+func (d *recentRefusals) explainedInTime(w *leases.Worktree, pid int, late bool) gate.Explanation {
 	if !late {
 		var x gate.Explanation
-		if _, ended := d.survey.ask(func() { x = w.guard.Explain(pid) }); ended {
+		if _, ended := d.survey.Ask(func() { x = w.Guard.Explain(pid) }); ended {
 			return x
 		}
 	}
-	f := d.survey.silent(w)
-	return gate.Explanation{Worktree: w.id, PID: pid, Class: f.Class, Sentence: f.Message, Next: f.Next}
+	f := d.survey.Silent(w)
+	return gate.Explanation{Worktree: w.ID, PID: pid, Class: f.Class, Sentence: f.Message, Next: f.Next}
 }

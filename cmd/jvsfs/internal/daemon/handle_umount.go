@@ -36,7 +36,7 @@ type unmounting struct {
 		LeaveTree() // others may rename roots; after Wait
 	}
 	leases interface {
-		shutLatches(shut bool)
+		ShutLatches(shut bool)
 		Part()
 		Close() error
 	}

@@ -3,51 +3,20 @@ package daemon
 import (
 	"context"
 	"errors"
-	"time"
+	"fmt"
 
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/paths"
-	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/rulelocks"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/storewatch"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockdir"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
-	"github.com/jvsfs/jvsfs/fusefs"
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/gate/layout"
-	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/lease"
-	"github.com/jvsfs/jvsfs/mountcfg"
 )
-
-// given is what the daemon was asked to serve, and what follows from that alone. It does not change.
-type given struct {
-	cfg     mountcfg.Config
-	place   place.Place
-	out     Outside
-	since   time.Time
-	rules   *lockfile.Rules // of other programs' lock files; nil for none
-	layout  layout.Layout   // which guard stands over what
-	paths   *paths.Paths
-	reached bool // everybody can come to the source
-}
-
-// opened is what the daemon has open. It does not change once the daemon is made.
-type opened struct {
-	exits       *process.ExitWatch
-	ruleLocks   *rulelocks.Locks
-	fs          *fusefs.Server
-	selfFencing *storewatch.SelfFencing // nil without fence_self
-	locks       *lease.Dir
-	far         bool             // the records are on another machine's file system, which may hang
-	store       *api.StoreStatus // that file system, if it is one for several hosts
-	authority   Authorities      // who keeps the leases; nil: the claims in locks
-	tree        *place.TreeLock  // on the source
-	audit       *auditChain
-}
 
 // open opens the source and the lock directory, before anything is mounted over them.
 func (d *Daemon) open() error {
@@ -133,6 +102,29 @@ func (d *Daemon) openLocks() (err error) {
 		return err
 	}
 	return d.mayRely()
+}
+
+// mayRely refuses to rely on fence agents where no other host takes leases, and so none has an agent run.
+func (d *Daemon) mayRely() error {
+	if !d.given.cfg.RelyOnFence || lease.SharedStore(d.has.fs.SourceFD()) && lease.SharedStore(d.has.locks.FD()) {
+		return nil
+	}
+	return &api.Failure{Class: api.ClassUsage, Message: fmt.Sprintf("rely_on_fence is for a store of several hosts that has the lease records, too: %s or %s is not on one",
+		d.given.place.Root, d.given.place.LockDir), Next: "leave rely_on_fence out"}
+}
+
+// warnExposed warns of users other than the owner who can forge a repository's records.
+func (d *Daemon) warnExposed() {
+	if !d.given.place.InRepository() {
+		return
+	}
+	found, err := lease.Exposures(fmt.Sprintf("/proc/self/fd/%d", d.has.locks.FD()), lockdir.OwnerOfRepository(fmt.Sprintf("/proc/self/fd/%d/../..", d.has.locks.FD())))
+	if err != nil {
+		d.log.Warn("who can change the lock directory is not known", zap.Error(err))
+	}
+	for _, e := range found {
+		d.log.Warn("the lease records are not safe", zap.String("why", e.String()))
+	}
 }
 
 // close frees what is open, which may be a part.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/lockop"
 )
 
@@ -16,7 +17,7 @@ type located interface {
 }
 
 // onWorktree is the row of an operation on a worktree.
-func onWorktree[R located](d *Daemon, what control.Change, who lockop.Who, handle func(context.Context, *worktree, *control.Session, R) (api.Response, error)) control.Operation {
+func onWorktree[R located](d *Daemon, what control.Change, who lockop.Who, handle func(context.Context, *leases.Worktree, *control.Session, R) (api.Response, error)) control.Operation {
 	return control.On(what, who, func(ctx context.Context, s *control.Session, req R) (api.Response, error) {
 		w, err := d.answers.finder.at(req.In(), s.Peer.UID)
 		if err != nil {
@@ -92,12 +93,12 @@ func (d *Daemon) ofLocks() []control.Operation {
 // ofWorktrees are the operations on a worktree and its lease.
 func (d *Daemon) ofWorktrees() []control.Operation {
 	return []control.Operation{
-		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *worktree, s *control.Session, r api.Explain) (api.Response, error) {
+		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *leases.Worktree, s *control.Session, r api.Explain) (api.Response, error) {
 			return d.answers.explaining.explain(w, s, r)
 		}).Unless(func(s *control.Session) (api.Response, bool, error) {
 			return d.answers.explaining.explainBeside(s, s.Req.(api.Explain))
 		}),
-		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *worktree, s *control.Session, r api.LookAtLock) (api.Response, error) {
+		onWorktree(d, control.ChangesNothing, lockop.Anybody, func(_ context.Context, w *leases.Worktree, s *control.Session, r api.LookAtLock) (api.Response, error) {
 			return d.answers.leases.answerLockStatus(w, s, r)
 		}),
 		onWorktree(d, control.WaitsLong, lockop.Taker, d.answers.leases.answerAcquire),

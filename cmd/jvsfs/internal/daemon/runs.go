@@ -18,8 +18,8 @@ type runs struct {
 	mountpoint string
 	log        *zap.Logger
 	leases     interface {
-		shutOut() (letIn func(), ok bool) // nobody gets a lease until letIn; false if somebody waits for one
-		heldOnPurpose() string
+		ShutOut() (letIn func(), ok bool) // nobody gets a lease until letIn; false if somebody waits for one
+		HeldOnPurpose() string
 	}
 	ended   <-chan struct{} // closed when the mount has
 	unmount func() error
@@ -97,12 +97,12 @@ func (r *runs) leave() (left api.Left, err error) {
 	if alone, err := lock.Alone(host.RunUses); err != nil || !alone || !lock.Current() {
 		return api.Left{Stays: "another run uses it", Runs: true}, err
 	}
-	letIn, ok := r.leases.shutOut() // from here on nobody gets a lease that would end at once
+	letIn, ok := r.leases.ShutOut() // from here on nobody gets a lease that would end at once
 	if !ok {
 		return api.Left{Stays: "somebody waits for a lease"}, nil
 	}
 	defer letIn()
-	if who := r.leases.heldOnPurpose(); who != "" {
+	if who := r.leases.HeldOnPurpose(); who != "" {
 		return api.Left{Stays: who}, nil
 	}
 	if err := r.unmount(); err != nil {

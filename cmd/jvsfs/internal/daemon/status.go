@@ -23,9 +23,9 @@ func (d *Daemon) status() api.MountStatus {
 		PID: os.Getpid(), Since: &d.given.since, Shape: d.given.place.Shape, Layout: d.given.place.Layout, Repository: d.given.cfg.Repository, Worktree: d.given.place.ID, Locks: d.given.place.LockDir, Audit: d.given.place.AuditPath(), Local: d.given.place.Local, Store: d.has.store,
 		EnforceStatus: d.mode.status(), Lease: d.given.cfg.LeaseDuration.Milliseconds(), Metrics: d.meter.Address(),
 	}
-	there, _ := d.survey.look()
+	there, _ := d.survey.Look()
 	for _, w := range there {
-		st.Worktrees = append(st.Worktrees, w.status)
+		st.Worktrees = append(st.Worktrees, w.Status)
 	}
 	for _, r := range d.given.rules.Leases() {
 		st.Parts = append(st.Parts, api.PartRule{Rule: r.Name, Guards: r.Guards[0], Except: r.Except})

@@ -7,6 +7,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/control"
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/daemon/leases"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -15,13 +16,13 @@ const undeliveredPatience = 10 * time.Second
 
 // giveBackUndelivered has a lease released again if the client has hung up before it could be told of it: the holder, which may live for days,
 // would keep everybody else out and not know. A lease that the holder had before stays: an earlier request was told of it.
-func (d *leaseOps) giveBackUndelivered(ctx context.Context, w *worktree, s *control.Session, grant lease.Grant, again bool) {
+func (d *leaseOps) giveBackUndelivered(ctx context.Context, w *leases.Worktree, s *control.Session, grant lease.Grant, again bool) {
 	if again || grant.Since != grant.Token {
-		w.shared.Store(uint64(grant.Token))
+		w.Share(grant.Token)
 		return
 	}
 	s.Undelivered = func() {
-		if w.shared.Load() == uint64(grant.Token) {
+		if w.Shared(grant.Token) {
 			return
 		}
 		leave, err := d.retirement.LetIn(control.ChangesLeases)
@@ -31,8 +32,8 @@ func (d *leaseOps) giveBackUndelivered(ctx context.Context, w *worktree, s *cont
 		defer leave()
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), undeliveredPatience)
 		defer cancel()
-		err = w.keeper.ReleaseToken(ctx, grant.Token, lease.LossReleased)
-		d.log.Info("lease that nobody was told of is given back", zap.String("worktree", string(w.id)),
+		err = w.Keeper.ReleaseToken(ctx, grant.Token, lease.LossReleased)
+		d.log.Info("lease that nobody was told of is given back", zap.String("worktree", string(w.ID)),
 			zap.Uint64("token", uint64(grant.Token)), zap.String("holder", grant.Holder.ID()), zap.Error(err))
 	}
 }

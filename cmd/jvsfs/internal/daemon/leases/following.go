@@ -1,4 +1,4 @@
-package daemon
+package leases
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 // What becomes of all leases of a mount when one daemon comes after another (package succession).
 
 // Adopt continues the leases that a daemon held which has ended.
-func (r *registry) Adopt(ctx context.Context, held map[lease.WorktreeID]lease.Saved) {
+func (r *Registry) Adopt(ctx context.Context, held map[lease.WorktreeID]lease.Saved) {
 	for id, b := range held {
-		w, err := r.get(id)
+		w, err := r.Get(id)
 		if err == nil {
-			_, err = w.keeper.Adopt(ctx, b)
+			_, err = w.Keeper.Adopt(ctx, b)
 		}
 		if err != nil {
 			r.log.Warn("lease not recovered", zap.String("worktree", string(id)), zap.Uint64("token", uint64(b.Token)), zap.Error(err))
@@ -28,26 +28,26 @@ func (r *registry) Adopt(ctx context.Context, held map[lease.WorktreeID]lease.Sa
 }
 
 // Revoke keeps the holders out who had lost a lease by expiry or theft.
-func (r *registry) Revoke(lost map[lease.WorktreeID][]lease.Loss) {
+func (r *Registry) Revoke(lost map[lease.WorktreeID][]lease.Loss) {
 	for id, list := range lost {
-		w, err := r.get(id)
+		w, err := r.Get(id)
 		if err != nil {
 			r.log.Error("revoked holders", zap.String("worktree", string(id)), zap.Error(err))
 			continue
 		}
 		for _, l := range list {
-			w.guard.Close(l)
+			w.Guard.Close(l)
 		}
 	}
 }
 
 // Join opens every lease here, too, beside the daemon that holds it.
-func (r *registry) Join(ctx context.Context, held map[lease.WorktreeID]lease.Saved) error {
+func (r *Registry) Join(ctx context.Context, held map[lease.WorktreeID]lease.Saved) error {
 	for id, b := range held {
-		w, err := r.get(id)
+		w, err := r.Get(id)
 		if err == nil {
-			w.guard.Overlap(true)
-			_, err = w.keeper.Join(ctx, b)
+			w.Guard.Overlap(true)
+			_, err = w.Keeper.Join(ctx, b)
 		}
 		if err != nil {
 			return fmt.Errorf("the lease of %s: %w", id, err)
@@ -57,55 +57,55 @@ func (r *registry) Join(ctx context.Context, held map[lease.WorktreeID]lease.Sav
 }
 
 // Follow makes the keepers follow another daemon, and collects what they hold. lead says how a lease goes on there.
-func (r *registry) Follow(ctx context.Context, lead func(lease.WorktreeID) lease.Lead) (map[lease.WorktreeID]lease.Saved, error) {
+func (r *Registry) Follow(ctx context.Context, lead func(lease.WorktreeID) lease.Lead) (map[lease.WorktreeID]lease.Saved, error) {
 	all, err := map[lease.WorktreeID]lease.Saved{}, error(nil)
-	for _, w := range r.all() {
-		g, held, e := w.keeper.Follow(ctx, lead(w.id))
+	for _, w := range r.All() {
+		g, held, e := w.Keeper.Follow(ctx, lead(w.ID))
 		if err = errors.Join(err, e); held {
-			w.guard.Overlap(true)
-			all[w.id] = lease.Save(g, lease.SystemClock())
+			w.Guard.Overlap(true)
+			all[w.ID] = lease.Save(g, lease.SystemClock())
 		}
 	}
 	return all, err
 }
 
 // Resume is the end of Follow, and of the wait after Join: this daemon leads.
-func (r *registry) Resume() {
-	for _, w := range r.all() {
-		w.keeper.Resume()
+func (r *Registry) Resume() {
+	for _, w := range r.All() {
+		w.Keeper.Resume()
 	}
 }
 
 // Part leaves the records as they are when the registry closes.
-func (r *registry) Part() {
-	for _, w := range r.all() {
-		w.keeper.Part()
+func (r *Registry) Part() {
+	for _, w := range r.All() {
+		w.Keeper.Part()
 	}
 }
 
 // Overlap says whether holders may write through another daemon, too.
-func (r *registry) Overlap(on bool) {
-	for _, w := range r.all() {
-		w.guard.Overlap(on)
+func (r *Registry) Overlap(on bool) {
+	for _, w := range r.All() {
+		w.Guard.Overlap(on)
 	}
 }
 
 // Shut lets nobody acquire, and breaks the windows in which nothing changes, until Open.
-func (r *registry) Shut(why error) {
-	r.shutLatches(true)
-	for _, w := range r.all() {
-		w.guard.BreakWindow(why)
+func (r *Registry) Shut(why error) {
+	r.ShutLatches(true)
+	for _, w := range r.All() {
+		w.Guard.BreakWindow(why)
 	}
 }
 
 // Open is the end of Shut.
-func (r *registry) Open() { r.shutLatches(false) }
+func (r *Registry) Open() { r.ShutLatches(false) }
 
 // TellReplaced sends those who watch a lease here to the daemon that leads now.
-func (r *registry) TellReplaced() {
-	for _, w := range r.all() {
-		if g, held := w.keeper.Held(); held {
-			w.events.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Since: g.Since, Holder: g.Holder})
+func (r *Registry) TellReplaced() {
+	for _, w := range r.All() {
+		if g, held := w.Keeper.Held(); held {
+			w.losses.tell(lease.Loss{Kind: lease.LossReplaced, Token: g.Token, Since: g.Since, Holder: g.Holder})
 		}
 	}
 }

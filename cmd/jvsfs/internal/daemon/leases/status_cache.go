@@ -1,4 +1,4 @@
-package daemon
+package leases
 
 import (
 	"fmt"
@@ -49,13 +49,25 @@ func (a storeAsks) endsWithin(f func(), timeout time.Duration) (begun, ended boo
 	}
 }
 
-// ask runs f. Where the records are far it waits no longer than storePatience: see endsWithin.
-func (d *survey) ask(f func()) (begun, ended bool) {
+// Ask runs f. Where the records are far it waits no longer than storePatience: see endsWithin.
+func (d *Survey) Ask(f func()) (begun, ended bool) {
 	if !d.far {
 		f()
 		return true, true
 	}
 	return d.asks.endsWithin(f, storePatience)
+}
+
+// InTime runs f, and reports whether it has ended within storePatience, wherever the records are: see endsWithin.
+func (d *Survey) InTime(f func()) (ended bool) {
+	_, ended = d.asks.endsWithin(f, storePatience)
+	return ended
+}
+
+// Silent reports whether a look at the records is under way that has not ended.
+func (w *Worktree) Silent() bool {
+	_, silent := w.cache.last()
+	return !silent.IsZero()
 }
 
 // statusCache is what was last seen of a worktree's record and root, and the look that is under way. The file system may hang; then there
@@ -105,20 +117,23 @@ func (g *statusCache) last() (seen seenStatus, silent time.Time) {
 	return g.seen, silent
 }
 
-// lookAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
+// LookAll looks at worktrees whose records are far, for storePatience at most. One whose look was under way already, and ends, is
 // looked at once more: what the caller has just done must show. late are those whose look has not ended.
-func (d *survey) lookAll(all []*worktree) (late map[*worktree]bool) {
-	look := func(w *worktree) func() seenStatus {
+func (d *Survey) LookAll(all []*Worktree) (late map[*Worktree]bool) {
+	if !d.far {
+		return nil
+	}
+	look := func(w *Worktree) func() seenStatus {
 		return func() seenStatus {
-			head, j := w.keeper.Observe()
-			st := w.guard.StatusBy(head, j)
+			head, j := w.Keeper.Observe()
+			st := w.Guard.StatusBy(head, j)
 			return seenStatus{head, j, st, d.isOver(st), time.Now()}
 		}
 	}
 	t := time.NewTimer(storePatience)
 	defer t.Stop()
-	begun := make(map[*worktree]<-chan struct{}, len(all))
-	old := map[*worktree]bool{}
+	begun := make(map[*Worktree]<-chan struct{}, len(all))
+	old := map[*Worktree]bool{}
 	for _, w := range all {
 		done, fresh := w.cache.begin(look(w))
 		begun[w], old[w] = done, !fresh
@@ -141,8 +156,8 @@ func (d *survey) lookAll(all []*worktree) (late map[*worktree]bool) {
 	return nil
 }
 
-func lateOf(begun map[*worktree]<-chan struct{}) map[*worktree]bool {
-	late := map[*worktree]bool{}
+func lateOf(begun map[*Worktree]<-chan struct{}) map[*Worktree]bool {
+	late := map[*Worktree]bool{}
 	for w, done := range begun {
 		select {
 		case <-done:
@@ -155,7 +170,7 @@ func lateOf(begun map[*worktree]<-chan struct{}) map[*worktree]bool {
 
 // cachedStatus is the status by the last look. If the caller's own one is late, the detail says so, and what only the record tells is old.
 // A look that is under way is no silence: another caller may have begun it just now.
-func (w *worktree) cachedStatus(late bool) (st gate.Status, over bool) {
+func (w *Worktree) cachedStatus(late bool) (st gate.Status, over bool) {
 	seen, silent := w.cache.last()
 	if !late || silent.IsZero() {
 		return seen.status, seen.over
@@ -163,12 +178,12 @@ func (w *worktree) cachedStatus(late bool) (st gate.Status, over bool) {
 	return w.whileSilent(seen, silent), false
 }
 
-// observed is the record and its judgement, for storePatience at most: then as they were last seen, and the reason says so.
-func (d *survey) observed(w *worktree) (lease.Head, lease.Judgement) {
+// Observed is the record and its judgement, for storePatience at most: then as they were last seen, and the reason says so.
+func (d *Survey) Observed(w *Worktree) (lease.Head, lease.Judgement) {
 	if !d.far {
-		return w.keeper.Observe()
+		return w.Keeper.Observe()
 	}
-	late := d.lookAll([]*worktree{w})
+	late := d.LookAll([]*Worktree{w})
 	seen, silent := w.cache.last()
 	if !late[w] || silent.IsZero() {
 		return seen.head, seen.judged
@@ -177,10 +192,10 @@ func (d *survey) observed(w *worktree) (lease.Head, lease.Judgement) {
 }
 
 // judgedSilent judges what was last seen by the clock of now.
-func (w *worktree) judgedSilent(seen seenStatus, silent time.Time) lease.Judgement {
+func (w *Worktree) judgedSilent(seen seenStatus, silent time.Time) lease.Judgement {
 	j := lease.Judgement{State: lease.Unreadable}
 	if !seen.at.IsZero() {
-		j = lease.Judge(lease.SystemClock().Wall(), seen.head, w.guard.Policy())
+		j = lease.Judge(lease.SystemClock().Wall(), seen.head, w.Guard.Policy())
 	}
 	j.Reason = fmt.Sprintf("the file system of the lease records has not answered for %s", human.Span(time.Since(silent)))
 	if !seen.at.IsZero() {
@@ -189,8 +204,8 @@ func (w *worktree) judgedSilent(seen seenStatus, silent time.Time) lease.Judgeme
 	return j
 }
 
-// silent says that the store has not answered for storePatience: nobody can know, and what was known.
-func (d *survey) silent(w *worktree) *api.Failure {
+// Silent says that the store has not answered for storePatience: nobody can know, and what was known.
+func (d *Survey) Silent(w *Worktree) *api.Failure {
 	seen, _ := w.cache.last()
 	st := w.whileSilent(seen, time.Now().Add(-storePatience))
 	known := "nothing was known of its lease"
@@ -208,9 +223,9 @@ func (d *survey) silent(w *worktree) *api.Failure {
 }
 
 // whileSilent is what is known of a worktree since its records have not answered.
-func (w *worktree) whileSilent(seen seenStatus, silent time.Time) gate.Status {
+func (w *Worktree) whileSilent(seen seenStatus, silent time.Time) gate.Status {
 	j := w.judgedSilent(seen, silent)
-	st := w.guard.StatusBy(seen.head, j)
+	st := w.Guard.StatusBy(seen.head, j)
 	st.SilentMS = max(time.Since(silent).Milliseconds(), 1)
 	st.Detail = j.Reason
 	return st
