@@ -111,24 +111,14 @@ func (c Config) validateExempt(key string, globs []string) error {
 
 // list reads a list of patterns. An empty list counts: with it a worktree exempts nothing.
 func (r *reader) list(key string, to *[]string, entry *ast.MappingValueNode) {
-	items, ok := entry.Value.(*ast.SequenceNode)
-	if !ok {
-		r.fail(entry.Value, "%s wants a list of patterns, not %s", keyExempt, describe(entry.Value))
-		return
-	}
 	*to = []string{}
-	for _, item := range items.Values {
-		text, err := scalar(item, kindGlobs)
-		if err != nil {
-			r.fail(item, "%s %v", keyExempt, err)
-			continue
-		}
+	r.items(entry, keyExempt, "patterns", kindGlobs, func(item ast.Node, text string) {
 		if err := checkGlob(text); err != nil {
 			r.fail(item, "%s %q: %v", keyExempt, text, err)
-			continue
+			return
 		}
 		*to = append(*to, text)
 		r.c.remember(itemKey(key, len(*to)-1), r.file+":"+strconv.Itoa(item.GetToken().Position.Line))
-	}
+	})
 	r.c.remember(key, r.place(entry))
 }

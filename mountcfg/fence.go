@@ -22,19 +22,11 @@ const (
 
 // command reads the program of fence and its arguments.
 func (r *reader) command(entry *ast.MappingValueNode) {
-	items, ok := entry.Value.(*ast.SequenceNode)
-	if !ok {
-		r.fail(entry.Value, "%s wants a list of a program and its arguments, not %s", keyFence, describe(entry.Value))
-		return
-	}
 	var words []string
-	for _, item := range items.Values {
-		word, err := scalar(item, kindCommand)
-		if err != nil {
-			r.fail(item, "%s %v", keyFence, err)
-			return
-		}
-		words = append(words, word)
+	before := len(r.errs)
+	r.items(entry, keyFence, "a program and its arguments", kindCommand, func(_ ast.Node, word string) { words = append(words, word) })
+	if len(r.errs) > before {
+		return
 	}
 	if err := checkFence(words); err != nil {
 		r.fail(entry.Value, "%s: %v", keyFence, err)

@@ -2,91 +2,71 @@ package mountcfg
 
 import "time"
 
-// The keys of a rule.
+// Keys of a rule that are no values of it alone.
 const (
 	ruleName   = "name"
 	rulePreset = "preset"
-	ruleBreak  = "break"
-	ruleRecord = "record"
 )
 
-// lockField is one key of a rule: a text or a list of patterns.
+// lockField is one key of a rule, or of a mapping in it.
 type lockField struct {
 	key      string
 	kind     kind
-	text     func(*LockRule) *string
-	list     func(*LockRule) *[]string
-	ofPreset bool // it may be changed for all rules of a preset at once
+	at       func(*LockRule) any // a *string, *[]string, *bool or *time.Duration; of a mapping its struct
+	of       []lockField         // the keys of a mapping
+	ofPreset bool                // it may be changed for all rules of a preset at once
 }
 
 var lockFields = []lockField{
-	{key: ruleName, text: func(r *LockRule) *string { return &r.Name }},
-	{key: "lock", kind: kindGlobs, text: func(r *LockRule) *string { return &r.Lock }},
-	{key: "taken_by", text: func(r *LockRule) *string { return &r.TakenBy }},
-	{key: "holder", text: func(r *LockRule) *string { return &r.Holder }, ofPreset: true},
-	{key: "guards", list: func(r *LockRule) *[]string { return &r.Guards }},
-	{key: "except", list: func(r *LockRule) *[]string { return &r.Except }},
-	{key: "without", text: func(r *LockRule) *string { return &r.Without }, ofPreset: true},
-	{key: "once", list: func(r *LockRule) *[]string { return &r.Once }},
-	{key: "keep", list: func(r *LockRule) *[]string { return &r.Keep }},
-	{key: "append", list: func(r *LockRule) *[]string { return &r.Append }},
-	{key: "on_gone", text: func(r *LockRule) *string { return &r.OnGone }, ofPreset: true},
+	{key: ruleName, at: func(r *LockRule) any { return &r.Name }},
+	{key: "lock", kind: kindGlobs, at: func(r *LockRule) any { return &r.Lock }},
+	{key: "taken_by", at: func(r *LockRule) any { return &r.TakenBy }},
+	{key: "holder", at: func(r *LockRule) any { return &r.Holder }, ofPreset: true},
+	{key: "guards", kind: kindGlobs, at: func(r *LockRule) any { return &r.Guards }},
+	{key: "except", kind: kindGlobs, at: func(r *LockRule) any { return &r.Except }},
+	{key: "without", at: func(r *LockRule) any { return &r.Without }, ofPreset: true},
+	{key: "once", kind: kindGlobs, at: func(r *LockRule) any { return &r.Once }},
+	{key: "keep", kind: kindGlobs, at: func(r *LockRule) any { return &r.Keep }},
+	{key: "append", kind: kindGlobs, at: func(r *LockRule) any { return &r.Append }},
+	{key: "on_gone", at: func(r *LockRule) any { return &r.OnGone }, ofPreset: true},
+	{key: "break", at: func(r *LockRule) any { return &r.Break }, ofPreset: true, of: []lockField{
+		{key: "gone", kind: kindBool, at: func(r *LockRule) any { return &r.Break.Gone }},
+		{key: "after", kind: kindDuration, at: func(r *LockRule) any { return &r.Break.After }},
+		{key: "unknown", kind: kindDuration, at: func(r *LockRule) any { return &r.Break.Unknown }},
+	}},
+	{key: "record", at: func(r *LockRule) any { return &r.Record }, ofPreset: true, of: []lockField{
+		{key: "nonce", at: func(r *LockRule) any { return &r.Record.Nonce }},
+		{key: "token", at: func(r *LockRule) any { return &r.Record.Token }},
+		{key: "expires", at: func(r *LockRule) any { return &r.Record.Expires }},
+	}},
 }
 
-func findLockField(key string) *lockField {
-	for i := range lockFields {
-		if lockFields[i].key == key {
-			return &lockFields[i]
+func findLockField(of []lockField, key string) *lockField {
+	for i := range of {
+		if of[i].key == key {
+			return &of[i]
 		}
 	}
 	return nil
 }
 
-// lockRuleKeys are the keys of a rule as people may write them.
-func lockRuleKeys() []string {
-	keys := []string{rulePreset, ruleBreak, ruleRecord}
-	for i := range lockFields {
-		keys = append(keys, lockFields[i].key)
+func lockKeys(of []lockField) []string {
+	keys := make([]string, len(of))
+	for i := range of {
+		keys[i] = of[i].key
 	}
 	return keys
 }
 
-// recordField is one key of record.
-type recordField struct {
-	key  string
-	text func(*LockRecord) *string
-}
-
-var recordFields = []recordField{
-	{"nonce", func(r *LockRecord) *string { return &r.Nonce }},
-	{"token", func(r *LockRecord) *string { return &r.Token }},
-	{"expires", func(r *LockRecord) *string { return &r.Expires }},
-}
-
-func recordKeys() (keys []string) {
-	for _, f := range recordFields {
-		keys = append(keys, f.key)
+// set reads a value, but not a list or a mapping.
+func (f *lockField) set(r *LockRule, text string) (err error) {
+	switch at := f.at(r).(type) {
+	case *string:
+		*at = text
+	case *bool:
+		*at, err = parseBool(text)
+	case *time.Duration:
+		*at, err = parseDuration(text, false)
 	}
-	return keys
-}
-
-// breakField is one key of break.
-type breakField struct {
-	key  string
-	kind kind
-	flag func(*LockBreak) *bool
-	time func(*LockBreak) *time.Duration
-}
-
-var breakFields = []breakField{
-	{key: "gone", kind: kindBool, flag: func(b *LockBreak) *bool { return &b.Gone }},
-	{key: "after", kind: kindDuration, time: func(b *LockBreak) *time.Duration { return &b.After }},
-	{key: "unknown", kind: kindDuration, time: func(b *LockBreak) *time.Duration { return &b.Unknown }},
-}
-
-func breakKeys() (keys []string) {
-	for i := range breakFields {
-		keys = append(keys, breakFields[i].key)
-	}
-	return keys
+	return err
 }

@@ -3,6 +3,7 @@ package mountcfg
 import (
 	"fmt"
 	"strings"
+	"time"
 )
 
 // rulesOrigins has a row for each item of the list, and below it one for each key of its rules.
@@ -47,49 +48,37 @@ func (c Config) whereOfRule(i int, key string, item int, rule string) string {
 func (r LockRule) rows() (out []Origin) {
 	for i := range lockFields {
 		f := &lockFields[i]
-		switch {
-		case f.key == ruleName:
-		case f.list != nil:
-			for _, item := range *f.list(&r) {
+		items, list := f.at(&r).(*[]string)
+		switch text := f.text(&r); {
+		case list:
+			for _, item := range *items {
 				out = append(out, Origin{Key: f.key, Value: item})
 			}
-		case *f.text(&r) != "":
-			out = append(out, Origin{Key: f.key, Value: *f.text(&r)})
+		case text != "" && f.key != ruleName:
+			out = append(out, Origin{Key: f.key, Value: text})
 		}
-	}
-	if text := r.Break.String(); text != "" {
-		out = append(out, Origin{Key: ruleBreak, Value: text})
-	}
-	if text := r.Record.String(); text != "" {
-		out = append(out, Origin{Key: ruleRecord, Value: text})
 	}
 	return out
 }
 
-// String is the mapping as in a file, "" for an empty one.
-func (r LockRecord) String() string {
-	var items []string
-	for _, f := range recordFields {
-		if text := *f.text(&r); text != "" {
-			items = append(items, f.key+": "+text)
+// text is a value, or a mapping, as in a file; "" if it is not set. A list has none.
+func (f *lockField) text(r *LockRule) string {
+	switch at := f.at(r).(type) {
+	case *string:
+		return *at
+	case *bool:
+		if *at {
+			return "true"
+		}
+	case *time.Duration:
+		if *at != 0 {
+			return at.String()
 		}
 	}
-	if len(items) == 0 {
-		return ""
-	}
-	return "{" + strings.Join(items, ", ") + "}"
-}
-
-// String is the mapping as in a file, "" for an empty one.
-func (b LockBreak) String() string {
 	var items []string
-	for i := range breakFields {
-		f := &breakFields[i]
-		switch {
-		case f.flag != nil && *f.flag(&b):
-			items = append(items, f.key+": true")
-		case f.time != nil && *f.time(&b) != 0:
-			items = append(items, f.key+": "+f.time(&b).String())
+	for i := range f.of {
+		if text := f.of[i].text(r); text != "" {
+			items = append(items, f.of[i].key+": "+text)
 		}
 	}
 	if len(items) == 0 {

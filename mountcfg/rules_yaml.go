@@ -1,6 +1,7 @@
 package mountcfg
 
 import (
+	"reflect"
 	"strconv"
 
 	"github.com/goccy/go-yaml/ast"
@@ -101,111 +102,67 @@ func (r *reader) ruleMapping(item ast.Node) {
 // ruleEntry reads one key, for all rules of a preset.
 func (r *reader) ruleEntry(rules []LockRule, entry *ast.MappingValueNode, keys map[string]FileError) {
 	key := entry.Key.GetToken().Value
-	f := findLockField(key)
+	f := findLockField(lockFields, key)
 	switch {
-	case f == nil && key != ruleBreak && key != ruleRecord:
-		r.fail(entry.Key, "unknown key %q of a rule%s", key, didYouMean(key, lockRuleKeys()))
+	case f == nil:
+		r.fail(entry.Key, "unknown key %q of a rule%s", key, didYouMean(key, append([]string{rulePreset}, lockKeys(lockFields)...)))
 		return
-	case f != nil && !f.ofPreset && len(rules) > 1:
+	case !f.ofPreset && len(rules) > 1:
 		r.fail(entry.Key, "%s cannot be changed for the %d rules of preset %s at once; write rules of your own, from what jvsfs rules show %s prints",
 			key, len(rules), rules[0].Preset, rules[0].Preset)
 		return
-	case key == ruleRecord:
-		r.ruleRecord(rules, entry)
-	case f == nil:
-		r.ruleBreak(rules, entry)
-	case f.list != nil:
-		r.rulePatterns(rules, f, entry, keys)
+	case f.of != nil:
+		r.ruleMembers(rules, f, entry)
 	default:
-		r.ruleText(rules, f, entry)
+		if _, list := f.at(&rules[0]).(*[]string); list {
+			r.rulePatterns(rules, f, entry, keys)
+		} else {
+			r.ruleValue(rules, f, entry)
+		}
 	}
 	keys[key] = r.markAt(entry.Value)
 }
 
-func (r *reader) ruleText(rules []LockRule, f *lockField, entry *ast.MappingValueNode) {
+func (r *reader) ruleValue(rules []LockRule, f *lockField, entry *ast.MappingValueNode) {
 	text, err := scalar(entry.Value, f.kind)
 	switch {
 	case err != nil:
 		r.fail(entry.Value, "%s %v", f.key, err)
-	case text == "":
+		return
+	case text == "" && (f.kind == kindChoice || f.kind == kindGlobs):
 		r.fail(entry.Value, "%s wants %s, not an empty value", f.key, f.kind.want())
+		return
 	}
 	for i := range rules {
-		*f.text(&rules[i]) = text
+		err = f.set(&rules[i], text)
+	}
+	if err != nil {
+		r.fail(entry.Value, "%s %q: %v", f.key, text, err)
 	}
 }
 
 func (r *reader) rulePatterns(rules []LockRule, f *lockField, entry *ast.MappingValueNode, keys map[string]FileError) {
-	items, ok := entry.Value.(*ast.SequenceNode)
-	if !ok {
-		r.fail(entry.Value, "%s wants a list of patterns, not %s", f.key, describe(entry.Value))
-		return
-	}
 	all := []string{}
-	for i, item := range items.Values {
-		text, err := scalar(item, kindGlobs)
-		if err != nil {
-			r.fail(item, "%s %v", f.key, err)
-		}
+	r.items(entry, f.key, "patterns", f.kind, func(item ast.Node, text string) {
+		keys[itemKey(f.key, len(all))] = r.markAt(item)
 		all = append(all, text)
-		keys[itemKey(f.key, i)] = r.markAt(item)
-	}
+	})
 	for i := range rules {
-		*f.list(&rules[i]) = all
+		*f.at(&rules[i]).(*[]string) = all
 	}
 }
 
-// ruleRecord replaces the mapping as a whole.
-func (r *reader) ruleRecord(rules []LockRule, entry *ast.MappingValueNode) {
-	var of LockRecord
-	r.each(entry.Value, ruleRecord, func(key string, e *ast.MappingValueNode) {
-		for _, f := range recordFields {
-			if f.key != key {
-				continue
-			}
-			text, err := scalar(e.Value, kindChoice)
-			if err != nil {
-				r.fail(e.Value, "%s %v", f.key, err)
-			}
-			*f.text(&of) = text
+// ruleMembers replaces a mapping as a whole.
+func (r *reader) ruleMembers(rules []LockRule, f *lockField, entry *ast.MappingValueNode) {
+	for i := range rules {
+		reflect.ValueOf(f.at(&rules[i])).Elem().SetZero()
+	}
+	r.each(entry.Value, f.key, func(key string, e *ast.MappingValueNode) {
+		if member := findLockField(f.of, key); member != nil {
+			r.ruleValue(rules, member, e)
 			return
 		}
-		r.fail(e.Key, "unknown key %q of record; want nonce, token or expires%s", key, didYouMean(key, recordKeys()))
+		known := lockKeys(f.of)
+		r.fail(e.Key, "unknown key %q of %s; want %s%s", key, f.key, choice{words: known}, didYouMean(key, known))
 	})
-	for i := range rules {
-		rules[i].Record = of
-	}
-}
-
-// ruleBreak replaces the mapping as a whole.
-func (r *reader) ruleBreak(rules []LockRule, entry *ast.MappingValueNode) {
-	var b LockBreak
-	r.each(entry.Value, ruleBreak, func(key string, e *ast.MappingValueNode) {
-		for i := range breakFields {
-			if f := &breakFields[i]; f.key == key {
-				r.breakValue(&b, f, e)
-				return
-			}
-		}
-		r.fail(e.Key, "unknown key %q of break; want gone, after or unknown%s", key, didYouMean(key, breakKeys()))
-	})
-	for i := range rules {
-		rules[i].Break = b
-	}
-}
-
-func (r *reader) breakValue(b *LockBreak, f *breakField, e *ast.MappingValueNode) {
-	text, err := scalar(e.Value, f.kind)
-	if err != nil {
-		r.fail(e.Value, "%s %v", f.key, err)
-		return
-	}
-	if f.kind == kindBool {
-		*f.flag(b), err = parseBool(text)
-	} else {
-		*f.time(b), err = parseDuration(text, false)
-	}
-	if err != nil {
-		r.fail(e.Value, "%s %q: %v", f.key, text, err)
-	}
 }

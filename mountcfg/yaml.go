@@ -20,8 +20,9 @@ const (
 	suffixMillis = "_ms"
 )
 
-// reader reads one document. It uses the syntax tree and no struct tags: the tree has the line of
-// every value, and nothing is converted unasked.
+// reader reads one document. It uses the library's syntax tree and the tables of keys, not its strict decoder. Measured with goccy/go-yaml
+// 1.19.2 on the 102 wrong documents of the tests: the decoder takes 63 of them, many because it converts unasked (mode: 7, errno by an
+// anchor, lease_duration_ms: 1.5 as 1), tells one mistake of each document instead of all, and keeps no line for the origins.
 type reader struct {
 	file  string
 	base  string // directory for relative paths
@@ -102,7 +103,7 @@ func (r *reader) fail(at ast.Node, format string, args ...any) {
 	r.errs = append(r.errs, r.errorAt(at.GetToken(), fmt.Sprintf(format, args...)))
 }
 
-// each calls do for every entry of a mapping, once for each key.
+// each calls do for every entry of a mapping. The parser has refused a key that is given twice.
 func (r *reader) each(n ast.Node, what string, do func(key string, entry *ast.MappingValueNode)) {
 	var entries []*ast.MappingValueNode
 	switch n := n.(type) {
@@ -114,15 +115,25 @@ func (r *reader) each(n ast.Node, what string, do func(key string, entry *ast.Ma
 		r.fail(n, "%s wants lines of 'key: value', not %s", what, describe(n))
 		return
 	}
-	seen := make(map[string]int, len(entries))
 	for _, entry := range entries {
-		key := entry.Key.GetToken()
-		if line, again := seen[key.Value]; again {
-			r.fail(entry.Key, "%s is given twice; first on line %d", key.Value, line)
+		do(entry.Key.GetToken().Value, entry)
+	}
+}
+
+// items calls do for the text of each item of a list of what is wanted.
+func (r *reader) items(entry *ast.MappingValueNode, key, wanted string, k kind, do func(item ast.Node, text string)) {
+	list, ok := entry.Value.(*ast.SequenceNode)
+	if !ok {
+		r.fail(entry.Value, "%s wants a list of %s, not %s", key, wanted, describe(entry.Value))
+		return
+	}
+	for _, item := range list.Values {
+		text, err := scalar(item, k)
+		if err != nil {
+			r.fail(item, "%s %v", key, err)
 			continue
 		}
-		seen[key.Value] = key.Position.Line
-		do(key.Value, entry)
+		do(item, text)
 	}
 }
 
@@ -133,36 +144,22 @@ func (r *reader) top(key string, entry *ast.MappingValueNode) {
 		r.each(entry.Value, key, r.worktree)
 		return
 	}
-	var name string
-	k := kind(0)
-	f := findField(key)
-	if f == nil && strings.HasSuffix(key, suffixMillis) {
-		name = strings.TrimSuffix(key, suffixMillis)
-		if f = findField(name); f != nil && f.kind != kindDuration {
-			f = nil
-		}
-		k = kindMillis
-	} else if f != nil {
-		k = f.kind
-	}
-	if f != nil && f.kind == kindRules {
+	f, unit := findOptionField(key)
+	switch {
+	case f == nil:
+		r.fail(entry.Key, "unknown key %s%s", strconv.Quote(key), didYouMean(key, fieldKeys()))
+	case f.kind == kindRules:
 		r.c.remember(f.key, r.place(entry))
 		r.rules(entry.Value)
-		return
-	}
-	if f != nil && f.kind == kindCommand {
+	case f.kind == kindCommand:
 		r.command(entry)
-		return
-	}
-	if f != nil && f.list != nil {
+	case f.list != nil:
 		r.list(f.key, f.list(&r.c), entry)
-		return
+	case unit != "":
+		r.value(f, kindMillis, entry)
+	default:
+		r.value(f, f.kind, entry)
 	}
-	if f == nil {
-		r.fail(entry.Key, "unknown key %s%s", strconv.Quote(key), didYouMean(key, fieldKeys()))
-		return
-	}
-	r.value(f, k, entry)
 }
 
 // value reads one scalar into its field.
