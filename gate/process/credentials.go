@@ -1,6 +1,7 @@
 package process
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -102,23 +103,16 @@ func CredentialsOf(c Caller) (Credentials, error) {
 
 // CredentialsOfProcess reads the credentials of a process, with its ids.
 func CredentialsOfProcess(pid int) (Credentials, error) {
-	c := Caller{TID: uint32(pid)}
-	for field, id := range map[string]*uint32{"Uid": &c.UID, "Gid": &c.GID} {
-		ids, err := statusField(c, field)
-		if err != nil {
-			return Credentials{}, err
-		}
-		f := strings.Fields(ids)
-		if len(f) != 4 {
-			return Credentials{}, fmt.Errorf("/proc/%d/status: %s:%s", pid, field, ids)
-		}
-		n, err := strconv.ParseUint(f[3], 10, 32) // of the file system
-		if err != nil {
-			return Credentials{}, fmt.Errorf("/proc/%d/status: %w", pid, err)
-		}
-		*id = uint32(n)
+	s, err := ReadStatus(pid)
+	if err != nil {
+		return Credentials{}, err
 	}
-	return CredentialsOf(c)
+	uid, err1 := s.id(pid, "Uid", ofFileSystem)
+	gid, err2 := s.id(pid, "Gid", ofFileSystem)
+	if err := errors.Join(err1, err2); err != nil {
+		return Credentials{}, err
+	}
+	return CredentialsOf(Caller{TID: uint32(pid), UID: uid, GID: gid})
 }
 
 // readIDMap returns nil only with an error. An empty map belongs to a namespace in which no id

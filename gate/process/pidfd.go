@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"golang.org/x/sys/unix"
 )
@@ -35,20 +34,17 @@ func PidfdAlive(f *os.File) bool {
 // PIDOfPidfd is the number of the process in this pid namespace, from /proc/self/fdinfo. It fails if the
 // process has ended or is not visible here.
 func PIDOfPidfd(f *os.File) (int, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/self/fdinfo/%d", f.Fd()))
+	info, err := ReadDescriptor("self", strconv.Itoa(int(f.Fd())))
 	if err != nil {
 		return 0, err
 	}
-	for _, line := range strings.Split(string(raw), "\n") {
-		value, ok := strings.CutPrefix(line, "Pid:")
-		if !ok {
-			continue
-		}
-		pid, err := strconv.Atoi(strings.TrimSpace(value))
-		if err == nil && pid <= 0 {
-			err = fmt.Errorf("the process has ended or runs in a pid namespace that cannot be seen from here")
-		}
-		return pid, err
+	value, ok := info.Field("Pid")
+	if !ok {
+		return 0, fmt.Errorf("the descriptor is not one of a process")
 	}
-	return 0, fmt.Errorf("the descriptor is not one of a process")
+	pid, err := strconv.Atoi(value)
+	if err == nil && pid <= 0 {
+		err = fmt.Errorf("the process has ended or runs in a pid namespace that cannot be seen from here")
+	}
+	return pid, err
 }

@@ -6,12 +6,19 @@ import (
 	"strings"
 )
 
-// Status is the text of /proc/PID/status. Source: proc_pid_status(5).
+// Status is the text of /proc/PID/status, or of /proc/PID/fdinfo/FD, which has the same form. Sources: proc_pid_status(5),
+// proc_pid_fdinfo(5).
 type Status []byte
 
 // ReadStatus reads the status of a process or a thread. It fails if it is gone.
 func ReadStatus(tid int) (Status, error) {
 	b, err := readProc(tid, "status")
+	return b, err
+}
+
+// ReadDescriptor reads what the kernel says of a descriptor of a process, which may also be "self" or "thread-self".
+func ReadDescriptor(process, fd string) (Status, error) {
+	b, err := readSmall("/proc/" + process + "/fdinfo/" + fd)
 	return b, err
 }
 
@@ -43,13 +50,7 @@ func UIDOf(pid int) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if v, ok := s.Field("Uid"); ok {
-		if f := strings.Fields(v); len(f) == 4 {
-			u, err := strconv.ParseUint(f[3], 10, 32)
-			return uint32(u), err
-		}
-	}
-	return 0, fmt.Errorf("/proc/%d/status names no Uid", pid)
+	return s.id(pid, "Uid", ofFileSystem)
 }
 
 // OwnerOf is the real user of a process. The owner of /proc/PID can be another one, if the process may not be
@@ -59,11 +60,22 @@ func OwnerOf(pid int) (uint32, error) {
 	if err != nil {
 		return 0, err
 	}
-	if v, ok := Status(raw).Field("Uid"); ok {
-		if f := strings.Fields(v); len(f) >= 1 {
-			uid, err := strconv.ParseUint(f[0], 10, 32)
-			return uint32(uid), err
-		}
+	return Status(raw).id(pid, "Uid", ofReal)
+}
+
+// What the ids of a process stand for, in the order of /proc/PID/status.
+const (
+	ofReal       = 0
+	ofFileSystem = 3
+)
+
+// id is one of the four ids in the field Uid or Gid.
+func (s Status) id(pid int, field string, of int) (uint32, error) {
+	v, _ := s.Field(field)
+	f := strings.Fields(v)
+	if len(f) != 4 {
+		return 0, fmt.Errorf("/proc/%d/status: %s:%s", pid, field, v)
 	}
-	return 0, fmt.Errorf("process %d: no user in its status", pid)
+	n, err := strconv.ParseUint(f[of], 10, 32)
+	return uint32(n), err
 }

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -128,10 +127,8 @@ type guardianFact struct {
 // findGuardians looks for the guardians of daemons. The kernel signals the end of a daemon to its guardian. So
 // a guardian without a daemon is stuck.
 func findGuardians() []guardianFact {
-	names, _ := filepath.Glob("/proc/[0-9]*/cmdline") // the pattern is well-formed
 	var out []guardianFact
-	for _, name := range names {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
+	for _, pid := range process.All() {
 		if !isGuardian(pid) {
 			continue
 		}

@@ -4,10 +4,11 @@ import (
 	"fmt"
 	"os"
 	"strconv"
-	"strings"
 
 	"github.com/moby/sys/mountinfo"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // heldMount is a mount, held by a descriptor of its root. It stays this mount, whatever is mounted at its place
@@ -38,14 +39,12 @@ func HoldMount(m *mountinfo.Info) (*heldMount, error) {
 
 // MountIDOf is the number of the mount that an open file is on (proc_pid_fdinfo(5)).
 func MountIDOf(fd int) (int, error) {
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/thread-self/fdinfo/%d", fd))
+	info, err := process.ReadDescriptor("thread-self", strconv.Itoa(fd))
 	if err != nil {
 		return 0, err
 	}
-	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, "mnt_id:"); ok {
-			return strconv.Atoi(strings.TrimSpace(value))
-		}
+	if value, ok := info.Field("mnt_id"); ok {
+		return strconv.Atoi(value)
 	}
 	return 0, fmt.Errorf("descriptor %d: the kernel does not say on which mount it is", fd)
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // IsLook reports whether an entry is a descriptor that only names a file (O_PATH), as those who ask whether a mount is dead have, or was
@@ -19,17 +20,31 @@ func IsLook(e api.BusyEntry, dev api.Device) bool {
 	if !is || e.PID == 0 {
 		return false
 	}
-	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/fdinfo/%s", e.PID, fd))
+	flags, err := flagsOf(e.PID, fd)
 	if err != nil {
 		return errors.Is(err, os.ErrNotExist) || errors.Is(err, unix.ESRCH)
 	}
-	for line := range strings.Lines(string(raw)) {
-		if value, ok := strings.CutPrefix(line, "flags:"); ok {
-			flags, err := strconv.ParseUint(strings.TrimSpace(value), 8, 64)
-			return err == nil && (flags&unix.O_PATH != 0 || isElsewhere(e.PID, fd, dev))
-		}
+	return flags&unix.O_PATH != 0 || isElsewhere(e.PID, fd, dev)
+}
+
+// OpenForWriting reports whether the entry is a descriptor that is open for writing.
+func OpenForWriting(e api.BusyEntry) bool {
+	fd, is := strings.CutPrefix(e.Use, "fd ")
+	if !is {
+		return false
 	}
-	return false
+	flags, err := flagsOf(e.PID, fd)
+	return err == nil && flags&uint64(os.O_WRONLY|os.O_RDWR) != 0
+}
+
+// flagsOf are those that a descriptor of a process was opened with.
+func flagsOf(pid int, fd string) (uint64, error) {
+	info, err := process.ReadDescriptor(strconv.Itoa(pid), fd)
+	if err != nil {
+		return 0, err
+	}
+	flags, _ := info.Field("flags")
+	return strconv.ParseUint(flags, 8, 64)
 }
 
 // isElsewhere reports whether a descriptor is not on dev any more: the number of one that is closed is taken by the next file that its

@@ -89,19 +89,17 @@ func isDaemonOfUser(pid int) bool {
 // Mappings returns the files there that processes map, shared and writable. A mapping outlives its descriptor. A
 // file that is mapped through a jvsfs mount is on another device.
 func (s Standing) Mappings() []api.BusyEntry {
-	names, _ := filepath.Glob("/proc/[0-9]*/maps") // the pattern is well-formed
 	var out []api.BusyEntry
-	for _, name := range names {
-		pid, _ := strconv.Atoi(filepath.Base(filepath.Dir(name)))
-		for _, path := range s.mapped(name) {
+	for _, pid := range process.All() {
+		for _, path := range s.mapped(pid) {
 			out = append(out, api.BusyEntry{PID: pid, Command: CommandLine(pid), Use: "map", Path: path})
 		}
 	}
 	return out
 }
 
-func (s Standing) mapped(maps string) []string {
-	text, err := os.ReadFile(maps)
+func (s Standing) mapped(pid int) []string {
+	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "maps"))
 	if err != nil {
 		return nil // ended, or we may not look at it
 	}
@@ -127,23 +125,4 @@ func sharedWritable(maps string) string {
 		}
 	}
 	return b.String()
-}
-
-// OpenForWriting reports whether the entry is a descriptor that is open for writing.
-func OpenForWriting(e api.BusyEntry) bool {
-	number, isFD := strings.CutPrefix(e.Use, "fd ")
-	if !isFD {
-		return false
-	}
-	text, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(e.PID), "fdinfo", number))
-	if err != nil {
-		return false
-	}
-	for line := range strings.Lines(string(text)) {
-		if v, ok := strings.CutPrefix(line, "flags:"); ok {
-			flags, err := strconv.ParseUint(strings.TrimSpace(v), 8, 64)
-			return err == nil && flags&uint64(os.O_WRONLY|os.O_RDWR) != 0
-		}
-	}
-	return false
 }
