@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/spf13/cobra"
+
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
 
@@ -29,6 +31,15 @@ func UntilSignal(ctx context.Context) (_ context.Context, stop context.CancelFun
 	return ctx, func() {
 		signal.Stop(signals)
 		cancel()
+	}
+}
+
+// Interruptible is what a command runs until SIGINT or SIGTERM ends its context.
+func Interruptible(run func(ctx context.Context, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, stop := UntilSignal(cmd.Context())
+		defer stop()
+		return run(ctx, args)
 	}
 }
 

@@ -52,11 +52,7 @@ host of its own (--node), and use it for nothing else. fence-check writes a file
 there, runs the agent for this client, and writes to the open file again. The
 second write must fail. Nothing lets the client in again.`,
 		Args: usage.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := console.UntilSignal(cmd.Context())
-			defer stop()
-			return f.run(ctx, args[0])
-		},
+		RunE: console.Interruptible(func(ctx context.Context, args []string) error { return f.run(ctx, args[0]) }),
 	}
 	fs := cmd.Flags()
 	fs.StringVar(&f.config, "config", "", "the configuration `FILE` that names the agent")

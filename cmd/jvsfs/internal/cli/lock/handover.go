@@ -53,11 +53,7 @@ on purpose on that host, through another mount or without one: jvsfs lock acquir
 
 WORKTREE is a worktree, its mount point, or any path inside.`,
 		Args: usage.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := console.UntilSignal(cmd.Context())
-			defer stop()
-			return h.run(ctx, io, args[0])
-		},
+		RunE: console.Interruptible(func(ctx context.Context, args []string) error { return h.run(ctx, io, args[0]) }),
 	}
 	fs := cmd.Flags()
 	fs.IntVar(&h.toPID, "to-pid", 0, "the process `N` that is to hold the lease, with its descendants")

@@ -78,11 +78,7 @@ func newOp(io console.Streams, op, use, short string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: usage.Args(cobra.ExactArgs(1)),
 		Long: short + ".\n\nWORKTREE is a worktree, its mount point, or any path inside.",
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := console.UntilSignal(cmd.Context())
-			defer stop()
-			return runLock(ctx, io, op, args[0], f)
-		},
+		RunE: console.Interruptible(func(ctx context.Context, args []string) error { return runLock(ctx, io, op, args[0], f) }),
 	}
 	fs := cmd.Flags()
 	f.AddFlags(fs)

@@ -40,11 +40,7 @@ When a switch to a stricter mode returns, no write is in flight that only the fo
 mode allowed, stores through mappings included. The switch lasts as long as the
 mount. A restart returns to the configured mode.`,
 		Args: usage.Args(cobra.RangeArgs(1, 2)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := console.UntilSignal(cmd.Context())
-			defer stop()
-			return e.run(ctx, io, args)
-		},
+		RunE: console.Interruptible(func(ctx context.Context, args []string) error { return e.run(ctx, io, args) }),
 	}
 	cmd.Flags().BoolVar(&e.asJSON, "json", false, "print JSON")
 	cmd.Flags().DurationVar(&e.wait, "wait", flags.DefaultPatience, "wait this `LONG` for writes in flight")

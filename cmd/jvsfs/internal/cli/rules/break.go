@@ -34,11 +34,7 @@ remove it. PATH is the lock file, or what it guards. The holder loses what the l
 guards at once, and stays out until it takes the lock anew. Only root and the user
 that mounted may do that. The audit chain has a record of it.`,
 		Args: usage.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := console.UntilSignal(cmd.Context())
-			defer stop()
-			return c.run(ctx, args[0])
-		},
+		RunE: console.Interruptible(func(ctx context.Context, args []string) error { return c.run(ctx, args[0]) }),
 	}
 	cmd.Flags().BoolVar(&c.yes, "yes", false, "do not ask; rob the holder that is shown")
 	cmd.Flags().BoolVar(&c.json, "json", false, "print JSON")
@@ -51,10 +47,7 @@ func (c *rulesBreakCommand) run(ctx context.Context, path string) error {
 	}
 	t, err := client.Find(ctx, path, "")
 	if t.Mount == nil {
-		if t.Path == "" && err != nil {
-			return err
-		}
-		return &api.Failure{Class: api.ClassNoMount, Message: path + " is on no jvsfs mount: no rule is in force there", Next: "remove the lock file by hand"}
+		return noRulesAt(t, err, path+" is on no jvsfs mount: no rule is in force there", "remove the lock file by hand")
 	}
 	v, err := lockToBreak(ctx, t)
 	if err != nil {

@@ -21,11 +21,7 @@ func newClose(io console.Streams) *cobra.Command {
 belongs. It returns when nothing is in flight under the window any more. Its holder may
 do that, and root.`,
 		Args: usage.Args(cobra.ExactArgs(1)),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			ctx, stop := console.UntilSignal(cmd.Context())
-			defer stop()
-			return closeWindow(ctx, io, args[0], asJSON)
-		},
+		RunE: console.Interruptible(func(ctx context.Context, args []string) error { return closeWindow(ctx, io, args[0], asJSON) }),
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
@@ -34,7 +30,7 @@ do that, and root.`,
 func closeWindow(ctx context.Context, io console.Streams, path string, asJSON bool) error {
 	t, err := client.Find(ctx, path, "")
 	if t.Mount == nil {
-		return noRulesAt(path, t, err)
+		return noWindowAt(path, t, err)
 	}
 	w, err := askWindow(ctx, t, api.CloseRule{Where: api.Where{Path: t.Rel}})
 	if err != nil {

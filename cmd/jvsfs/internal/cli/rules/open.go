@@ -87,7 +87,7 @@ func (c *rulesOpenCommand) check(argv []string) error {
 func (c *rulesOpenCommand) run(ctx context.Context, path string, argv []string) error {
 	t, err := client.Find(ctx, path, "")
 	if t.Mount == nil {
-		return noRulesAt(path, t, err)
+		return noWindowAt(path, t, err)
 	}
 	if err = c.consent(ctx, t, argv); err != nil {
 		return err
@@ -108,12 +108,16 @@ func (c *rulesOpenCommand) run(ctx context.Context, path string, argv []string) 
 	return err
 }
 
-// noRulesAt says that a path is on no mount.
-func noRulesAt(path string, t client.Target, err error) error {
+func noWindowAt(path string, t client.Target, err error) error {
+	return noRulesAt(t, err, path+" is on no jvsfs mount: no rule is in force there", "jvsfs status lists the mounts")
+}
+
+// noRulesAt says that a path is on no mount, or that nobody can say where it is.
+func noRulesAt(t client.Target, err error, says, next string) error {
 	if t.Path == "" && err != nil {
 		return err
 	}
-	return &api.Failure{Class: api.ClassNoMount, Message: path + " is on no jvsfs mount: no rule is in force there", Next: "jvsfs status lists the mounts"}
+	return &api.Failure{Class: api.ClassNoMount, Message: says, Next: next}
 }
 
 func askWindow(ctx context.Context, t client.Target, req api.Body) (w api.RuleWindow, err error) {

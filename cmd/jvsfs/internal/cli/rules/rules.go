@@ -102,10 +102,7 @@ func fileNamed(file string) string {
 func rulesInForce(ctx context.Context, path string) (rulesView, error) {
 	t, err := client.Find(ctx, path, "")
 	if t.Mount == nil {
-		if t.Path == "" && err != nil {
-			return rulesView{}, err
-		}
-		return rulesView{}, &api.Failure{Class: api.ClassNoMount, Message: path + " is on no jvsfs mount", Next: "jvsfs rules --config FILE lists the rules of a configuration"}
+		return rulesView{}, noRulesAt(t, err, path+" is on no jvsfs mount", "jvsfs rules --config FILE lists the rules of a configuration")
 	}
 	view, err := config.OfMount(ctx, t.Mount)
 	if err != nil {
