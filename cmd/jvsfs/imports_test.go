@@ -82,7 +82,7 @@ var allowedInRooms = map[string]string{
 	"cli/fencecheck": "human fenceagent rules api host cli/console cli/flags cli/usage mountcfg",
 	"cli/layout":     "human api host place client cli/console cli/usage gate/layout gate/lockfile lease",
 	"cli/lock":       "human api host client lockop cli/console cli/flags cli/lookup cli/usage gate gate/process lease lease/record",
-	"cli/mount":      "human rules api host place client lockop recovery daemon daemon/background daemon/logging daemon/servicemanager daemon/storewatch sibling cli/console cli/flags cli/lookup cli/usage fusefs gate gate/layout gate/lockfile lease lease/etcd mountcfg",
+	"cli/mount":      "human rules api host place client lockop recovery daemon daemon/background daemon/logging daemon/servicemanager daemon/storewatch sibling cli/console cli/flags cli/lookup cli/usage fusefs gate gate/layout gate/lockfile gate/process lease lease/etcd mountcfg",
 	"cli/quiesce":    "human api client cli/child cli/console cli/flags cli/lookup cli/usage lease",
 	"cli/rules":      "human rules learn api host client cli/child cli/config cli/console cli/lookup cli/status cli/usage gate/tenure lease mountcfg",
 	"cli/run":        "human changes api host place client cli/console cli/exec cli/lookup cli/mount cli/usage gate gate/process",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // A user may mount without root. Then the daemon runs as him, and listens in a directory that is his alone.
@@ -16,7 +17,7 @@ import (
 
 // ofAnotherUser is the answer for a mount of another user.
 func ofAnotherUser(m *mountinfo.Info) *api.Failure {
-	name := host.UserName(host.MountedBy(m))
+	name := process.UserName(host.MountedBy(m))
 	f := &api.Failure{Class: api.ClassDenied, Err: os.ErrPermission,
 		Message: fmt.Sprintf("the mount at %s was made by user %s, without root: its daemon runs as that user and serves nobody else", m.Mountpoint, name),
 		Next:    fmt.Sprintf("ask %s", name)}
@@ -44,7 +45,7 @@ func (c *Client) isServed() error {
 	}
 	if cred.Uid != owner {
 		return &api.Failure{Class: api.ClassDenied, File: host.SocketOf(c.mount), Err: os.ErrPermission,
-			Message: fmt.Sprintf("user %s listens where the daemon of %s should", host.UserName(cred.Uid), c.mount.Mountpoint),
+			Message: fmt.Sprintf("user %s listens where the daemon of %s should", process.UserName(cred.Uid), c.mount.Mountpoint),
 			Next:    "unset XDG_RUNTIME_DIR, or set it to the directory of your own"}
 	}
 	return nil

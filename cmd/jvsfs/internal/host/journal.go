@@ -9,8 +9,6 @@ import (
 	"io"
 	"os"
 	"sync"
-
-	"golang.org/x/sys/unix"
 )
 
 // journal is a small table of texts by key that outlives its process, but not the machine: nothing is flushed. A change is one
@@ -70,11 +68,10 @@ func (j *journal) all() (texts [][]byte, err error) {
 }
 
 func readOwn(path string) ([]byte, error) {
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	f, err := OpenRegular(path)
 	if err != nil {
-		return nil, &os.PathError{Op: "open", Path: path, Err: err}
+		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), path)
 	defer CloseFile(f)
 	return io.ReadAll(f)
 }
@@ -95,13 +92,7 @@ func (j *journal) close() (err error) {
 }
 
 // isOwn reports whether the file at the path is that of this process. Under mu.
-func (j *journal) isOwn() bool {
-	if j.file == nil {
-		return false
-	}
-	var own, there unix.Stat_t
-	return unix.Fstat(int(j.file.file.Fd()), &own) == nil && unix.Lstat(j.path, &there) == nil && own.Ino == there.Ino && own.Dev == there.Dev
-}
+func (j *journal) isOwn() bool { return j.file != nil && isStillAt(j.file.file, j.path) }
 
 // write adds a line. Under mu.
 func (j *journal) write(e entry) error {

@@ -95,13 +95,7 @@ func (l *RunLock) Await(ctx context.Context, take func(RunByte) (bool, error), b
 
 // Current reports whether the file still has its name. If not, it was removed by one who had it alone, and the
 // locks on it keep nobody away.
-func (l *RunLock) Current() bool {
-	var mine, named unix.Stat_t
-	if unix.Fstat(int(l.f.Fd()), &mine) != nil || unix.Lstat(l.f.Name(), &named) != nil {
-		return false
-	}
-	return mine.Dev == named.Dev && mine.Ino == named.Ino
-}
+func (l *RunLock) Current() bool { return isStillAt(l.f, l.f.Name()) }
 
 // Remove removes the file. The caller has RunUses alone.
 func (l *RunLock) Remove() error {

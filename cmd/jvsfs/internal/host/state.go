@@ -156,7 +156,7 @@ func ReadState(path string, v any) error {
 // keeper is the user who alone writes what this process believes.
 func keeper() string {
 	if ByUser() {
-		return UserName(uint32(os.Geteuid()))
+		return process.UserName(uint32(os.Geteuid()))
 	}
 	return "root"
 }

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
+	"github.com/jvsfs/jvsfs/gate/process"
 )
 
 // Root keeps sockets, records and logs in directories of the machine. A user has his own, by the XDG Base
@@ -116,14 +117,6 @@ func SocketOf(m *mountinfo.Info) string {
 	return filepath.Join(SocketDir, fileOf(DeviceOf(m), "sock"))
 }
 
-// UserName is the name of a user, or the number of one without a name.
-func UserName(uid uint32) string {
-	if u, err := user.LookupId(strconv.FormatUint(uint64(uid), 10)); err == nil {
-		return u.Username
-	}
-	return strconv.FormatUint(uint64(uid), 10)
-}
-
 // longestSocket is the longest path of a socket (unix(7), sun_path).
 const longestSocket = 107
 
@@ -170,6 +163,6 @@ func notOwn(dir, variable string, err error) error {
 		why = err.Error()
 	}
 	return &api.Failure{Class: api.ClassDenied, Err: err,
-		Message: fmt.Sprintf("jvsfs keeps nothing of %s in %s: %s", UserName(uint32(os.Geteuid())), dir, why),
+		Message: fmt.Sprintf("jvsfs keeps nothing of %s in %s: %s", process.UserName(uint32(os.Geteuid())), dir, why),
 		Next:    fmt.Sprintf("set %s to a directory of your own with mode 0700, or unset it and see HOME", variable)}
 }

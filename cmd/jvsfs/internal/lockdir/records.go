@@ -3,7 +3,6 @@ package lockdir
 import (
 	"context"
 	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -218,28 +217,11 @@ func checkTaints(d Dir) []finding.Finding {
 	}
 	var out []finding.Finding
 	for _, name := range names {
-		text := shortText(name, 4096) // for people; a file that cannot be read is named all the same
+		text := host.TextUpTo(name, 4096) // for people. The owner of a repository can make its lock directory: what cannot be read is named all the same
 		out = append(out, finding.Fail("taint.late", "compare the file with what its holder meant, then remove "+d.shown(name),
 			"%s: a write took effect after its lease was over: %s", d.shown(name), human.Shorten(human.Printable(strings.TrimSpace(text)), 200)))
 	}
 	return out
-}
-
-// shortText reads the beginning of a file that others may have put there: the owner of a repository can make its lock directory. A FIFO
-// must not make the daemon wait, a symbolic link leads nowhere, and a device or a huge file must not fill its memory. "" if it is no
-// regular file, or cannot be read.
-func shortText(name string, most int64) string {
-	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_NOCTTY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return ""
-	}
-	f := os.NewFile(uintptr(fd), name)
-	defer host.CloseFile(f)
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
-		return ""
-	}
-	text, _ := io.ReadAll(io.LimitReader(f, most))
-	return string(text)
 }
 
 // Repair is what doctor may change.

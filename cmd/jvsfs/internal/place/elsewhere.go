@@ -34,7 +34,7 @@ type chosen struct {
 }
 
 func readElsewhere() []chosen {
-	f, err := os.OpenFile(filepath.Join(controlRoot(), elsewhereFile), os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
+	f, err := host.OpenRegular(filepath.Join(controlRoot(), elsewhereFile))
 	if err != nil {
 		return nil // nothing was noted, or not for this user
 	}

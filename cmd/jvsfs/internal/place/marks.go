@@ -1,13 +1,11 @@
 package place
 
 import (
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate/layout"
 )
 
@@ -34,21 +32,7 @@ func isDir(path string) bool {
 }
 
 // shortText reads a file of one word.
-func shortText(path string) string { return strings.TrimSpace(textUpTo(path, 64)) }
+func shortText(path string) string { return strings.TrimSpace(host.TextUpTo(path, 64)) }
 
 // textOf reads a file of some lines.
-func textOf(path string) string { return textUpTo(path, 64<<10) }
-
-// textUpTo reads a file that a user wrote: neither a FIFO nor a symbolic link leads anywhere.
-func textUpTo(path string, most int64) string {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return ""
-	}
-	defer f.Close() //nolint:errcheck // only read from
-	text, err := io.ReadAll(io.LimitReader(f, most))
-	if err != nil {
-		return ""
-	}
-	return string(text)
-}
+func textOf(path string) string { return host.TextUpTo(path, 64<<10) }

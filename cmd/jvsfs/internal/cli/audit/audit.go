@@ -148,7 +148,7 @@ func (r *auditReport) read(anchor *audit.Anchor) error {
 	if r.End != endAnchored {
 		anchor = nil
 	}
-	f, err := openChain(r.File)
+	f, err := host.OpenRegular(r.File)
 	switch {
 	case errors.Is(err, os.ErrNotExist) && anchor != nil:
 		r.Faults = []audit.Fault{{Line: 1, Message: "the whole chain is missing"}}
@@ -200,7 +200,7 @@ func (a *auditCommand) tail(ctx context.Context, path string) error {
 	if a.goOn {
 		return a.follow(ctx, log)
 	}
-	f, err := openChain(log)
+	f, err := host.OpenRegular(log)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil // nothing has happened yet
 	}

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/lease/audit"
 )
 
@@ -84,7 +85,7 @@ func (f *chainFollower) look() error {
 		}
 		f.close()
 	}
-	file, err := openChain(f.path)
+	file, err := host.OpenRegular(f.path)
 	switch {
 	case errors.Is(err, os.ErrNotExist), errors.Is(err, unix.ENOTCONN):
 		return nil // nothing has happened yet, or the mount is dead

@@ -17,6 +17,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/place"
 	"github.com/jvsfs/jvsfs/fusefs"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/mountcfg"
 )
 
@@ -67,7 +68,7 @@ func ownDirectory(dir string) error {
 		return nil
 	}
 	return &api.Failure{Class: api.ClassDenied,
-		Message: fmt.Sprintf("mounting over a directory needs root, or to own it: %s belongs to %s", human.Printable(dir), host.UserName(st.Uid)),
+		Message: fmt.Sprintf("mounting over a directory needs root, or to own it: %s belongs to %s", human.Printable(dir), process.UserName(st.Uid)),
 		Next:    "run it with sudo, or name a directory of your own"}
 }
 
@@ -104,7 +105,7 @@ func (m *mountCommand) sayByUser() {
 	if !host.ByUser() {
 		return
 	}
-	name := host.UserName(uint32(os.Geteuid()))
+	name := process.UserName(uint32(os.Geteuid()))
 	note := console.Note(m.io)
 	note(fmt.Sprintf("mounted without root, for processes of %s alone: nobody else comes through, root included", name))
 	note(fmt.Sprintf("weaker than root's mount: a program of %s that wants to can unmount it or forge its records, and after a kill the way back (umount --bare, then mount) leaves a moment without a fence; see jvsfs-guarantees(7)", name))
