@@ -290,6 +290,15 @@ func Ask(ctx context.Context, m *mountinfo.Info, req api.Body, pidfd *os.File, n
 	return resp, err
 }
 
+// AskFor is Ask for what the answer says.
+func AskFor[T any](ctx context.Context, m *mountinfo.Info, req api.Body, pidfd *os.File) (said T, err error) {
+	resp, err := Ask(ctx, m, req, pidfd, nil)
+	if err == nil {
+		err = json.Unmarshal(resp.Result, &said)
+	}
+	return said, err
+}
+
 // exchange sends a request and waits for its answer. The answer may come although the daemon has not read the
 // request: that is how it turns a client away.
 func (c *Client) exchange(req api.Body, pidfd *os.File, timeout time.Duration, note func(string)) (api.Response, error) {

@@ -50,11 +50,7 @@ func checkMounts(ctx context.Context, mounts host.MountTable, ours []*mountinfo.
 
 // askDoctor asks the daemon to check its lock directory.
 func askDoctor(ctx context.Context, m *mountinfo.Info, fix lockdir.Repair) []finding.Finding {
-	resp, err := client.Ask(ctx, m, api.Doctor{Repair: fix.Safe, Force: fix.Force}, nil, nil)
-	var out []finding.Finding
-	if err == nil {
-		err = json.Unmarshal(resp.Result, &out)
-	}
+	out, err := client.AskFor[[]finding.Finding](ctx, m, api.Doctor{Repair: fix.Safe, Force: fix.Force}, nil)
 	if err != nil {
 		return []finding.Finding{finding.Warn("locks.unchecked", "run doctor as root", "the lock directory of %s was not checked: %v", m.Mountpoint, err)}
 	}

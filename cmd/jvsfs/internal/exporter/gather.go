@@ -2,7 +2,6 @@ package exporter
 
 import (
 	"context"
-	"encoding/json"
 	"sync"
 	"time"
 
@@ -28,12 +27,7 @@ func New(ctx context.Context) *Gatherer {
 
 // askMetrics asks a daemon for its metrics.
 func askMetrics(ctx context.Context, m *mountinfo.Info) (string, error) {
-	resp, err := client.Ask(ctx, m, api.Metrics{}, nil, nil)
-	if err != nil {
-		return "", err
-	}
-	var a api.MetricsText
-	err = json.Unmarshal(resp.Result, &a)
+	a, err := client.AskFor[api.MetricsText](ctx, m, api.Metrics{}, nil)
 	return a.Text, err
 }
 

@@ -2,7 +2,6 @@ package mcp
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -130,11 +129,7 @@ func curedByWaiting(x api.Explanation) bool {
 // lockStatus is the lease of a target, with whether the agent belongs to its holder.
 func (s *server) lockStatus(ctx context.Context, t client.Target) (st api.LockStatus, mine bool, err error) {
 	req := api.LookAtLock{Where: api.Where{Path: t.Rel}, Process: api.Process{PID: s.cfg.Agent, Explicit: true}}
-	resp, err := client.Ask(ctx, t.Mount, req, s.cfg.Pinned, nil)
-	if err != nil {
-		return st, false, err
-	}
-	err = json.Unmarshal(resp.Result, &st)
+	st, err = client.AskFor[api.LockStatus](ctx, t.Mount, req, s.cfg.Pinned)
 	return st, err == nil && st.State == api.StateHeld && st.Member != nil && *st.Member, err
 }
 

@@ -2,7 +2,6 @@ package config
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 
@@ -112,12 +111,8 @@ func livingMount(args []string) (*mountinfo.Info, error) {
 
 // OfMount asks the daemon of a mount.
 func OfMount(ctx context.Context, m *mountinfo.Info) (View, error) {
-	view := View{Mountpoint: m.Mountpoint}
-	resp, err := client.Ask(ctx, m, api.Config{}, nil, nil)
-	if err == nil {
-		err = json.Unmarshal(resp.Result, &view.Values)
-	}
-	return view, err
+	values, err := client.AskFor[[]mountcfg.Origin](ctx, m, api.Config{}, nil)
+	return View{Mountpoint: m.Mountpoint, Values: values}, err
 }
 
 // Text is a table of the values.

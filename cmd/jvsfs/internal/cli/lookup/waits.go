@@ -2,7 +2,6 @@ package lookup
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -48,12 +47,8 @@ func holderNow(ctx context.Context, t client.Target) (string, error) {
 	if t.Mount == nil {
 		return "", errors.ErrUnsupported // the records tell only whose claim there is
 	}
-	resp, err := client.Ask(ctx, t.Mount, api.LookAtLock{Where: api.Where{Path: t.Rel}}, nil, nil)
+	st, err := client.AskFor[api.LockStatus](ctx, t.Mount, api.LookAtLock{Where: api.Where{Path: t.Rel}}, nil)
 	if err != nil {
-		return "", err
-	}
-	var st api.LockStatus
-	if err := json.Unmarshal(resp.Result, &st); err != nil {
 		return "", err
 	}
 	if rec := api.RecordOf(st.Record); rec != nil && !rec.Released {

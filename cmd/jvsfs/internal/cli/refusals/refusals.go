@@ -2,7 +2,6 @@ package refusals
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"slices"
@@ -52,11 +51,7 @@ func Ask(ctx context.Context, mounts []*mountinfo.Info, limit time.Duration, req
 func askOne(ctx context.Context, m *mountinfo.Info, req api.Refusals) Answer {
 	pidfd := pidfdFor(req)
 	defer host.CloseFile(pidfd)
-	resp, err := client.Ask(ctx, m, req, pidfd, nil)
-	var answer api.RefusalAnswer
-	if err == nil {
-		err = json.Unmarshal(resp.Result, &answer)
-	}
+	answer, err := client.AskFor[api.RefusalAnswer](ctx, m, req, pidfd)
 	if err != nil {
 		return Answer{Err: err}
 	}

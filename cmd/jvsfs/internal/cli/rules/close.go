@@ -32,7 +32,7 @@ func closeWindow(ctx context.Context, io console.Streams, path string, asJSON bo
 	if t.Mount == nil {
 		return noWindowAt(path, t, err)
 	}
-	w, err := askWindow(ctx, t, api.CloseRule{Where: api.Where{Path: t.Rel}})
+	w, err := client.AskFor[api.RuleWindow](ctx, t.Mount, api.CloseRule{Where: api.Where{Path: t.Rel}}, nil)
 	if err != nil {
 		return err
 	}

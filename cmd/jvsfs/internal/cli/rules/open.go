@@ -2,7 +2,6 @@ package rules
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"os"
 	"os/signal"
@@ -96,7 +95,7 @@ func (c *rulesOpenCommand) run(ctx context.Context, path string, argv []string) 
 	if len(argv) > 0 {
 		return c.around(ctx, t, req, argv)
 	}
-	w, err := askWindow(ctx, t, req)
+	w, err := client.AskFor[api.RuleWindow](ctx, t.Mount, req, nil)
 	if err != nil {
 		return err
 	}
@@ -118,14 +117,6 @@ func noRulesAt(t client.Target, err error, says, next string) error {
 		return err
 	}
 	return &api.Failure{Class: api.ClassNoMount, Message: says, Next: next}
-}
-
-func askWindow(ctx context.Context, t client.Target, req api.Body) (w api.RuleWindow, err error) {
-	resp, err := client.Ask(ctx, t.Mount, req, nil, nil)
-	if err == nil {
-		err = json.Unmarshal(resp.Result, &w)
-	}
-	return w, err
 }
 
 // consent shows what is protected there and asks, unless --yes has said so.

@@ -183,11 +183,7 @@ func (m *runMount) leave(ctx context.Context) {
 		m.tidy()
 		return
 	}
-	resp, err := client.Ask(ctx, on, api.Leave{}, nil, nil)
-	var left api.Left
-	if err == nil {
-		err = json.Unmarshal(resp.Result, &left)
-	}
+	left, err := client.AskFor[api.Left](ctx, on, api.Leave{}, nil)
 	switch f := api.AsFailure(err); {
 	case err == nil && left.Kept:
 		m.tidy()
