@@ -110,7 +110,7 @@ func rulesOf(text string) ([]LockRule, []ruleMark, error) {
 		rules, err := presetRules(text)
 		return rules, make([]ruleMark, len(rules)), err
 	}
-	c, err := loadRules(text)
+	c, err := readRules(text, (*reader).ruleFile, nil)
 	if err == nil && len(c.Rules) == 0 {
 		err = fmt.Errorf("%s has no rules", text)
 	}
@@ -120,11 +120,7 @@ func rulesOf(text string) ([]LockRule, []ruleMark, error) {
 // Rules returns a configuration with the rules of a preset, of a file of rules, or of a configuration file.
 func Rules(text string, checks ...RuleCheck) (Config, error) {
 	if isRuleFile(text) {
-		data, err := readBounded(text)
-		if err != nil {
-			return Config{}, err
-		}
-		return newReader(text, "", data).read(data, (*reader).ruleFileOrConfiguration, checks)
+		return readRules(text, (*reader).ruleFileOrConfiguration, checks)
 	}
 	c := Default()
 	if err := c.addRulesOf(text); err != nil {

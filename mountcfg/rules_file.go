@@ -2,15 +2,15 @@ package mountcfg
 
 import "github.com/goccy/go-yaml/ast"
 
-// loadRules reads a file that has rules alone: a list, or the key rules.
-func loadRules(file string) (Config, error) {
+func readRules(file string, do func(*reader, ast.Node), checks []RuleCheck) (Config, error) {
 	data, err := readBounded(file)
 	if err != nil {
 		return Config{}, err
 	}
-	return newReader(file, "", data).read(data, (*reader).ruleFile, nil)
+	return newReader(file, "", data).read(data, do, checks)
 }
 
+// ruleFile reads a file that has rules alone: a list, or the key rules.
 func (r *reader) ruleFile(body ast.Node) {
 	if _, list := body.(*ast.SequenceNode); list {
 		r.rules(body)

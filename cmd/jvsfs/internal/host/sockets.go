@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/moby/sys/mountinfo"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 )
@@ -34,11 +33,7 @@ func PrepareSocketDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return err
 	}
-	var st unix.Stat_t
-	if err := unix.Lstat(dir, &st); err != nil {
-		return &os.PathError{Op: "stat", Path: dir, Err: err}
-	}
-	if st.Mode&unix.S_IFMT != unix.S_IFDIR || int(st.Uid) != os.Geteuid() || st.Mode&0o022 != 0 {
+	if !isOwn(dir) {
 		return fmt.Errorf("%s is not a directory that only its owner, the user of the daemon, writes to", dir)
 	}
 	return os.Chmod(dir, 0o755)
