@@ -13,11 +13,12 @@
 // is no write-back cache and no passthrough, so every byte arrives as a WRITE
 // request, stores through shared mappings too.
 //
-// Which guard stands over a place gate/layout says. Each inode remembers what it said (place.go).
+// Which guard stands over a place gate/layout says. Each inode remembers what it said (place.go). A change is admitted in
+// one loop (begin.go): it asks the gates, takes what it needs in the order of engine.Rank, looks again, and asks the policies that
+// the mount has (gate/policy).
 //
 // Where anybody may write (Options.Exempt) the gate is told the place of a mutation as
-// the backing file system tells it of the inode, and what could take an inode out of
-// such a place waits until nothing of that kind is under way (move_lock.go).
+// the backing file system tells it of the inode (gate/policy/exempt).
 //
 // Callers' flock and byte-range locks are taken on the backing file (package flock), so that they hold
 // between mounts and with native processes.

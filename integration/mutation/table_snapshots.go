@@ -47,4 +47,26 @@ var snapshotMutations = slices.Concat(
 		Old:  "	if process.Program(c) != program {", New: "	if false {",
 		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}),
+	in("gate/engine/engine.go", mutation{
+		What: "what is needed alone once is held with others",
+		Old:  "p.locks[i].alone = p.locks[i].alone || alone", New: "p.locks[i].alone = p.locks[i].alone && alone",
+		Tests: []string{"TestLocksAreTakenInTheWrittenOrder"},
+	}, mutation{
+		What: "locks are taken in the order in which policies ask",
+		Old:  "return int(x.rank) - int(y.rank)", New: "return 0",
+		Tests: []string{"TestLocksAreTakenInTheWrittenOrder"},
+	}, mutation{
+		What: "the last word of a policy does not count",
+		Old:  "if err := word(); err != nil {", New: "if err := word(); err != nil && false {",
+		Tests: []string{"TestOneRefusalIsEnough"},
+	}),
+	in("gate/policy/hardlink/names.go", mutation{
+		What: "a name that another program has moved is not looked for",
+		Old:  "(a.ctime.Load() == changed(&st) || n.changing.Load() > 0)", New: "true",
+		Tests: []string{"TestOnlyChangesByOthersMakeNamesUnknown"},
+	}, mutation{
+		What: "a change of ours hides what somebody else has done before",
+		Old:  "a.void.Store(true)", New: "a.void.Store(false)",
+		Tests: []string{"TestOnlyChangesByOthersMakeNamesUnknown"},
+	}),
 )
