@@ -2,7 +2,9 @@ package lockfile
 
 import (
 	"slices"
+	"strconv"
 	"strings"
+	"unicode/utf8"
 )
 
 // Instance is a rule with its captures filled in: one lock file.
@@ -12,7 +14,8 @@ type Instance struct {
 	Captures []Capture
 }
 
-// ID names the instance: "agency{repo=abc}". Two instances are the same if their ids are.
+// ID names the instance: "agency{repo=abc}". Two instances are the same if their ids are: a value in which something could be taken for
+// the end of it stands in quotes, "agency{repo=\"a,b\"}".
 func (i Instance) ID() string {
 	var b strings.Builder
 	b.WriteString(i.Rule.Name)
@@ -24,10 +27,19 @@ func (i Instance) ID() string {
 		if n > 0 {
 			b.WriteByte(',')
 		}
-		b.WriteString(c.Name + "=" + c.Value)
+		b.WriteString(c.Name + "=" + encoded(c.Value))
 	}
 	b.WriteByte('}')
 	return b.String()
+}
+
+// encoded is a value as it stands in a compound key: as it is if nothing in it separates, or in Go's quotes. No value without quotes begins
+// with one, so no two values are encoded alike.
+func encoded(value string) string {
+	if strings.ContainsAny(value, ",={}\"\\") || strings.ContainsFunc(value, func(r rune) bool { return !strconv.IsPrint(r) || r == utf8.RuneError }) {
+		return strconv.Quote(value)
+	}
+	return value
 }
 
 // Place is what the rules say of a path. The zero value says nothing.
