@@ -275,7 +275,7 @@ type nodeChange struct {
 
 func (c *nodeChange) ask() (p permit, st fuse.Status) {
 	f, n := c.f, c.n
-	if st := f.admitContent(c.op, callerID(c.h), n); st != fuse.OK {
+	if st := f.answer(f.git.AskContent(c.op, callerID(c.h), n)); st != fuse.OK {
 		return permit{}, st
 	}
 	ruled := f.inodeTargetOf(n)
@@ -301,7 +301,7 @@ func (c *nodeChange) learn() fuse.Status {
 
 func (c *nodeChange) still(p *permit) bool {
 	p.begin(c.f, c.n)
-	return !p.held.Has(engine.Repository) || sameRules(c.rules, c.f.rulesIf(c.knows, c.n, nil))
+	return !p.held.Has(engine.Repository) || layout.SameRules(c.rules, c.f.rulesIf(c.knows, c.n, nil))
 }
 
 // admitEntry asks whether the caller may change the entry name in dir.
@@ -335,7 +335,7 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 		return permit{}, f.refuseRule(op, callerID(h), r)
 	}
 	if op == gate.OpUnlink {
-		if st := f.admitLock(op, callerID(h), dir, name); st != fuse.OK {
+		if st := f.answer(f.git.AskName(op, callerID(h), dir, name)); st != fuse.OK {
 			return permit{}, st
 		}
 	}

@@ -31,7 +31,7 @@ func (f *rawFS) admitHandleInside(as permit, h *fuse.InHeader, on *handle) (perm
 		if st != fuse.OK {
 			return p, st
 		}
-		if f.git.on {
+		if f.git != nil {
 			p.hold(f, f.holdOfNode(on.node))
 			if !revoked && f.lostBranch(on) {
 				on.revoked.Store(true)

@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"cmp"
 	"errors"
 	"syscall"
 
@@ -107,6 +108,23 @@ func (f *rawFS) answer(err error) fuse.Status {
 	}
 	if errno, is := errors.AsType[syscall.Errno](err); is {
 		return fuse.Status(errno)
+	}
+	return f.refused()
+}
+
+// refuseUnlessObserving refuses for a reason that no guard has.
+func (f *rawFS) refuseUnlessObserving(no gate.Refusal) fuse.Status {
+	no.Errno, no.Worktree = f.opts.Errno, cmp.Or(no.Worktree, f.opts.Layout.Tree())
+	if no.Observed = f.opts.Enforcement.Mode() == gate.Observing; no.Observed {
+		f.stats.would.Add(1)
+	} else {
+		f.stats.outside.Add(1)
+	}
+	if f.opts.OnRefusal != nil {
+		f.opts.OnRefusal(&no)
+	}
+	if no.Observed {
+		return fuse.OK
 	}
 	return f.refused()
 }

@@ -166,13 +166,13 @@ func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name st
 	if name == "" {
 		p.born(n)
 	} else {
-		f.lockMade(callerID(&in.InHeader), dir, name, n.key)
-		ofLock = f.git.on && layout.IsLock(name) && p.n == 0
+		f.git.LockMade(callerID(&in.InHeader), dir, name, n.key)
+		ofLock = f.git != nil && layout.IsLock(name) && p.n == 0
 	}
 	f.fillEntry(&out.EntryOut, f.cacheGenOf(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
 		node: n, fd: fd, lent: lent, quota: f.quotas.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
-		ofBranch: !ofLock && f.isBranch(n), made: name != "" && f.ruled(), grows: f.growing(n),
+		ofBranch: !ofLock && f.git != nil && n.isBranch(), made: name != "" && f.ruled(), grows: f.growing(n),
 	}
 	if !lent {
 		f.lendIfMany(h)

@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/policy/exempt"
+	"github.com/jvsfs/jvsfs/gate/policy/git"
 	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
 	"github.com/jvsfs/jvsfs/gate/policy/jvs"
 	"github.com/jvsfs/jvsfs/gate/tree"
@@ -50,7 +51,7 @@ type rawFS struct {
 	moveLock       *exempt.MoveLock
 	exempt         exempt.Places
 	hardlinks      *hardlink.Index
-	git            gitTree
+	git            *git.Repository // nil: there is none
 	jvs            *jvs.Snapshots  // nil: JVS keeps none here
 	policies       engine.Policies // jvs, if there is any
 	replaceBarrier replaceBarrier
@@ -95,16 +96,20 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	}
 	f.handles.procFD = proc
 	f.source = tree.New(root, proc, o.ByUser)
-	f.git.init(o)
+	f.git = git.New(git.Options{
+		Layout: o.Layout, Tree: f.source, Bases: []string{o.Mountpoint, o.Source}, Enforcement: o.Enforcement, Exits: o.Exits, MostRules: len(permit{}.of), Host: gitHost{f},
+	})
 	f.hardlinks = f.newHardlinks()
 	f.exempt = exempt.Places{Lock: f.moveLock, Tree: f.source, Layout: f.layout, Inodes: exemptInodes{f}}
 	if jvs.Serves(o.Layout) {
 		f.jvs = jvs.New(o.Layout, f.source, f.guard)
 		f.policies = append(f.policies, f.jvs)
 	}
-	if f.git.on {
-		f.reread(consent{})
-		f.holdStill()
+	if f.git != nil {
+		f.git.Reread()
+		for _, k := range f.git.Above() {
+			f.above[k] = true
+		}
 	}
 	f.locks = flock.New(f.budget.full/4, proc)
 	return f, nil
@@ -118,9 +123,7 @@ func (f *rawFS) run(stop <-chan struct{}) {
 	wg.Go(func() { f.watcher.run(f, stop) })
 	wg.Go(func() { f.places.run(stop) })
 	wg.Go(func() { f.budget.run(f, stop) })
-	if f.git.on {
-		wg.Go(func() { f.git.locks.run(f, stop) })
-	}
+	wg.Go(func() { f.git.Run(stop) })
 	wg.Wait()
 }
 
@@ -133,7 +136,7 @@ func (f *rawFS) close() error {
 	f.places.close()
 	f.hardlinks.Close()
 	f.moveLock.Close()
-	f.git.close()
+	f.git.Close()
 	if f.jvs != nil {
 		f.jvs.Close()
 	}

@@ -203,7 +203,7 @@ func (f *rawFS) afterSwitch(ctx context.Context) error {
 	err := f.dropPages(ctx, func(*handle) bool { return true })
 	f.losses.Add(1)
 	f.expiry.soon()
-	f.git.locks.lookAgain()
+	f.git.LookAgain()
 	return err
 }
 

@@ -34,8 +34,8 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	if st != fuse.OK {
 		return st
 	}
-	if admin, ok := f.changesNotes(dir, name); ok {
-		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
+	if admin, ok := f.git.ChangesNotes(dir, name); ok {
+		defer f.git.Noted(admin, f.writerOf(cancel, &in.InHeader)) // once the change has left
 	}
 	defer p.leave(&st)
 	own := changing(dir, name, 1)
@@ -47,7 +47,7 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	if f.mayLink(n) {
 		f.hardlinks.Linked(n.linkFile(), r)
 	}
-	if f.isObject(dir, name) {
+	if f.git.IsObject(dir, name) {
 		f.disownMoved(n, dir, name, true)
 	}
 	n.nameless.named()
@@ -85,7 +85,7 @@ func (c *furtherName) ask() (p permit, st fuse.Status) {
 	}
 	var buf [4]*layout.Rule
 	rules := f.rulesIf(c.knows, n, f.entryRules(buf[:0], dir, name))
-	if f.linksBranch(n, dir, name) {
+	if f.git != nil && (n.isBranch() || f.git.NamesBranch(dir, name)) {
 		rules = append(rules[:0], layout.Fixed)
 	}
 	if len(rules) > 1 {
@@ -135,11 +135,11 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		return st
 	}
 	if dir.Role().NamesCheckouts() {
-		defer f.reread(consent{}) // once the change has left
+		defer f.git.Reread() // once the change has left
 	}
 	defer p.leave(&st)
-	defer f.lockName(name)()
-	lock, locks := f.lockAt(dir, name)
+	defer f.git.LockNames(name)()
+	lock, locks := f.git.LockAt(dir, name)
 	went, own := p.dying(), changing(dir, name, 1)
 	st = status(retry(func() error { return unix.Unlinkat(dir.fd, name, flags) }))
 	went(st == fuse.OK)
@@ -148,7 +148,7 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		return st
 	}
 	if locks {
-		f.git.locks.unlock(lock)
+		f.git.Unlock(lock)
 	}
 	return st
 }

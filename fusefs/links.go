@@ -11,7 +11,7 @@ import (
 // newHardlinks is the index of the source's files with several names.
 func (f *rawFS) newHardlinks() *hardlink.Index {
 	return hardlink.New(hardlink.Config{
-		Tree: f.source, Layout: f.layout, Entry: f.opts.Layout.Entry, RootAt: f.git.rootAt, Moves: f.moves.Load, Away: f.opts.Enforcement.Wait, Foreign: f.durable, Log: f.opts.Log,
+		Tree: f.source, Layout: f.layout, Entry: f.opts.Layout.Entry, RootAt: f.git.RootAt, Moves: f.moves.Load, Away: f.opts.Enforcement.Wait, Foreign: f.durable, Log: f.opts.Log,
 	})
 }
 
@@ -19,7 +19,7 @@ func (n *node) linkFile() hardlink.File { return hardlink.File{Key: n.key, FD: n
 
 // mayLink reports whether other names of a file can matter.
 func (f *rawFS) mayLink(n *node) bool {
-	return f.opts.Layout.ByName() && !n.IsDir() && (!f.git.on || len(f.git.now.Load().roots) > 0)
+	return f.opts.Layout.ByName() && !n.IsDir() && (f.git == nil || f.git.HasRoots())
 }
 
 // linksKnown reports whether all names of a file are known that matter.
@@ -47,5 +47,5 @@ func (f *rawFS) rulesIf(known bool, n *node, to []*layout.Rule) []*layout.Rule {
 	} else {
 		to = n.SeenRules(to)
 	}
-	return f.resolve(to, func() (string, bool) { return f.source.Path(n.fd) }, f.rulesOfRefContent)
+	return f.git.RulesOfContent(to, n)
 }

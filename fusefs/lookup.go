@@ -23,8 +23,8 @@ func (f *rawFS) Lookup(cancel <-chan struct{}, h *fuse.InHeader, name string, ou
 		return st
 	}
 	b := f.cacheGenOf(dir)
-	if dir.Role().NamesCheckouts() && !f.git.knows(name) && isDirAt(dir, name) {
-		f.reread(consent{}) // git has made it behind the mount, or through another one
+	if dir.Role().NamesCheckouts() && !f.git.Knows(name) && isDirAt(dir, name) {
+		f.git.Reread() // git has made it behind the mount, or through another one
 	}
 	if f.isAbsent(dir, name) {
 		return f.negative(out, b, dir, name)

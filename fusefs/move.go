@@ -41,12 +41,12 @@ type renaming struct {
 	oldName, newName string
 	signal           <-chan struct{}
 	seen             [2]target // what the rules of lock files say of both names
-	free             bool      // see movesCheckout: nobody is asked for the new name
+	free             bool      // see git.MovesCheckout: nobody is asked for the new name
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.
 func (f *rawFS) ofRoot(r renaming) bool {
-	return f.movesRoot(r.from, r.oldName, r.to, r.newName)
+	return f.movesRoot(r)
 }
 
 // moveRoot renames a worktree's root.

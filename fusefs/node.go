@@ -1,6 +1,7 @@
 package fusefs
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -59,6 +60,18 @@ type node struct {
 func (n *node) Key() tree.Key { return n.key }
 func (n *node) FD() int       { return n.fd }
 func (n *node) IsDir() bool   { return n.kind == unix.S_IFDIR }
+
+// Above and In are how policies look at the directories that an inode was seen in.
+func (n *node) Above() tree.Inode {
+	if ps := n.parentList(); len(ps) == 1 {
+		return ps[0]
+	}
+	return nil
+}
+
+func (n *node) In(such func(dir tree.Inode) bool) bool {
+	return slices.ContainsFunc(n.parentList(), func(dir *node) bool { return such(dir) })
+}
 
 // addWriter and dropWriter keep the inode's handles open for writing. They judge stores through
 // mappings.

@@ -40,7 +40,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 			return st
 		}
 		defer p.abandon() // an open changes nothing, so it cannot be late
-		if f.addOnly(n) {
+		if f.git.AddOnly(n) {
 			if st = f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonAddOnly, Op: gate.OpOpen, Caller: callerID(&in.InHeader)}); st != fuse.OK {
 				return st
 			}
@@ -48,7 +48,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		if !f.mayOpen(n, in.Flags) {
 			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}
-		h.claims, h.against, h.ofBranch, h.grows = p.claims(), p.against, f.isBranch(n), f.growing(n)
+		h.claims, h.against, h.ofBranch, h.grows = p.claims(), p.against, f.git != nil && n.isBranch(), f.growing(n)
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
 	if flags == unix.O_RDONLY|unix.O_NOATIME|unix.O_NONBLOCK && in.Flags&unix.O_TRUNC == 0 {

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -14,6 +15,9 @@ import (
 // repository's worktrees. To make, remove or rename a root is a change of the directory that it lies in, while nobody
 // else holds the part. A directory that parts lie below keeps its name (EXDEV), since all their leases hang on it: tools
 // copy instead, and each part asks.
+
+// isDirAt reports whether a directory has a name.
+func isDirAt(dir *node, name string) bool { return tree.IsDirAt(dir.fd, name) }
 
 // isDirMoved reports whether a rename gives a directory another name, or something else the name of one.
 func isDirMoved(r renaming) bool { return isDirAt(r.from, r.oldName) || isDirAt(r.to, r.newName) }
@@ -28,7 +32,7 @@ func (f *rawFS) movesParts(r renaming) bool {
 func (f *rawFS) partRules(rules []*layout.Rule, r renaming) []*layout.Rule {
 	for _, e := range []layout.Entry{f.entryOf(r.from, r.oldName), f.entryOf(r.to, r.newName)} {
 		if e.Part != nil && isDirMoved(r) {
-			rules = addRule(rules, e.Part)
+			rules = layout.AddRule(rules, e.Part)
 		}
 	}
 	return rules

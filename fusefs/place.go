@@ -9,6 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
+	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -30,8 +31,8 @@ type place struct {
 
 // entryOf is what the layout says of a name in a directory.
 func (f *rawFS) entryOf(dir *node, name string) layout.Entry {
-	if e, ok := f.git.rootCalled(dir, name); ok {
-		return e
+	if f.git != nil {
+		return f.git.Entry(dir, name)
 	}
 	return f.opts.Layout.Entry(dir.Role(), name)
 }
@@ -39,7 +40,7 @@ func (f *rawFS) entryOf(dir *node, name string) layout.Entry {
 // entryOfNode is what the layout says of a node that stands at dir/name.
 func (f *rawFS) entryOfNode(n, dir *node, name string) layout.Entry {
 	if n.IsDir() {
-		if e, ok := f.git.rootAt(n.key); ok {
+		if e, ok := f.git.RootAt(n.key); ok {
 			return e
 		}
 	}
@@ -67,7 +68,7 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 	n.addParent(dir, n.IsDir() || links <= 1)
 	f.callIt(n, dir, name)
 	e := f.entryOfNode(n, dir, name)
-	f.noteGitdir(n, dir, name)
+	n.noteGitdir(f.git.IsNote(dir, name))
 	if n.IsDir() {
 		n.takeRole(e.Role)
 	}
@@ -79,7 +80,7 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 		return
 	}
 	n.own.Store(r)
-	if n.IsDir() || !f.git.on { // lock files of git come and go all the time
+	if n.IsDir() || f.git == nil { // lock files of git come and go all the time
 		f.moves.Add(1)
 	}
 }
@@ -95,9 +96,9 @@ func (f *rawFS) moved(n, wasIn, dir *node, name string) {
 	}
 	r := f.entryOfNode(n, dir, name).Inode(n.IsDir())
 	n.own.Store(r)
-	f.noteGitdir(n, dir, name)
+	n.noteGitdir(f.git.IsNote(dir, name))
 	switch {
-	case f.git.on && !n.IsDir():
+	case f.git != nil && !n.IsDir():
 		f.disownMoved(n, dir, name, !was.Same(r))
 	case was.Same(r) && !f.newArea(wasIn, dir, r):
 	default:
@@ -130,6 +131,13 @@ func (n *node) addParent(dir *node, alone bool) {
 	}
 }
 
+// noteGitdir notes that a file is the note of a checkout.
+func (n *node) noteGitdir(is bool) {
+	if is {
+		n.gitdir.Store(true)
+	}
+}
+
 func (n *node) parentList() []*node {
 	if ps := n.parents.Load(); ps != nil {
 		return *ps
@@ -149,7 +157,7 @@ func (n *node) rules(to []*layout.Rule) []*layout.Rule { return n.rulesWithin(to
 
 func (n *node) rulesWithin(to []*layout.Rule, depth int) []*layout.Rule {
 	for _, r := range n.links.Rules() {
-		to = addRule(to, r)
+		to = layout.AddRule(to, r)
 	}
 	return n.seenRulesWithin(to, depth)
 }
@@ -163,11 +171,11 @@ func (n *node) SeenRules(to []*layout.Rule) []*layout.Rule { return n.seenRulesW
 func (n *node) seenRulesWithin(to []*layout.Rule, depth int) []*layout.Rule {
 	for at := n; depth > 0; depth-- {
 		if r := at.own.Load(); r != nil {
-			return addRule(to, r)
+			return layout.AddRule(to, r)
 		}
 		ps := at.parents.Load()
 		if ps == nil {
-			return addRule(to, layout.Open)
+			return layout.AddRule(to, layout.Open)
 		}
 		if len(*ps) == 1 {
 			at = (*ps)[0]
@@ -178,19 +186,18 @@ func (n *node) seenRulesWithin(to []*layout.Rule, depth int) []*layout.Rule {
 		}
 		return to
 	}
-	return addRule(to, layout.Sealed)
+	return layout.AddRule(to, layout.Sealed)
 }
 
 // entryRules adds the rules for changing the entry name in dir.
 func (f *rawFS) entryRules(to []*layout.Rule, dir *node, name string) []*layout.Rule {
-	if r := f.entryOf(dir, name).Change; r != nil {
-		return addRule(to, r)
+	if f.git != nil {
+		return f.git.RulesOfEntry(to, dir, name)
 	}
-	return f.resolve(dir.rules(to), func() (string, bool) { return f.source.PathOf(dir.fd, name) }, f.rulesOfRef)
-}
-
-func addRule(to []*layout.Rule, r *layout.Rule) []*layout.Rule {
-	return layout.AddRule(to, r)
+	if r := f.entryOf(dir, name).Change; r != nil {
+		return layout.AddRule(to, r)
+	}
+	return dir.rules(to)
 }
 
 // guard returns the guard of a worktree's rule.
@@ -231,6 +238,45 @@ func (f *rawFS) knownGuard(r *layout.Rule) (*gate.Guard, error) {
 	return f.guard(r)
 }
 
+// isShared says whether a caller may change what belongs to no checkout: whoever may write at all,
+// or, where nobody may write without a lease, who has one of them.
+func (f *rawFS) isShared(c process.Caller) bool {
+	if !f.opts.LeaseForAll {
+		return true
+	}
+	holds := false
+	f.guards.Range(func(_, g any) bool {
+		holds = g.(*gate.Guard).Holds(c)
+		return !holds
+	})
+	return holds
+}
+
+// layout is the layout with what is known of the tree now.
+func (f *rawFS) layout() layout.Layout {
+	if f.git == nil {
+		return f.opts.Layout
+	}
+	return f.git.Layout()
+}
+
+// nameRules are the rules for a change of a name by any operation but a rename, and whether the content of files decided.
+func (f *rawFS) nameRules(c process.Caller, op gate.Op, dir *node, name string) (rules []*layout.Rule, content bool) {
+	if f.git != nil {
+		return f.git.RulesOfName(c, op, dir, name)
+	}
+	e := f.entryOf(dir, name)
+	rules = make([]*layout.Rule, 0, 4)
+	if op == gate.OpMkdir && e.Mkdir {
+		return append(rules, layout.Open), false
+	}
+	rules = f.entryRules(rules, dir, name)
+	if isDir := op == gate.OpMkdir || op == gate.OpRmdir; isDir && e.Part != nil {
+		rules = layout.AddRule(rules, e.Part)
+	}
+	return rules, false
+}
+
 // worktreeOf finds the worktree of a path below the root, by name only.
 func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 	rel = strings.Trim(rel, "/")
@@ -244,7 +290,7 @@ func (f *rawFS) worktreeOf(rel string) (lease.WorktreeID, bool) {
 func (f *rawFS) ruleAt(rel string) *layout.Rule {
 	r := f.layout().Of(rel, !f.opts.Layout.HasParts() || !f.isFileBelow(rel)).Own
 	if r.Kind == layout.OfBranch {
-		r = f.rulesOfRef(rel)[0]
+		r = f.git.RuleOfBranch(rel)
 	}
 	return r
 }

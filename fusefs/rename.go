@@ -10,6 +10,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/policy/git"
 	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
@@ -30,12 +31,12 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	drop := f.foreignPages(f.movesDir(r.from, oldName) || f.movesDir(r.to, newName), r.from, r.to)
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
-	if admin, ok := f.changesNotes(r.to, newName); ok {
-		defer f.noted(cancel, &in.InHeader, admin) // once the change has left
+	if admin, ok := f.git.ChangesNotes(r.to, newName); ok {
+		defer f.git.Noted(admin, f.writerOf(cancel, &in.InHeader)) // once the change has left
 	} else if r.from.Role().NamesCheckouts() {
-		defer f.reread(consent{})
+		defer f.git.Reread()
 	}
-	r.seen, r.free = f.targetsOf(r), f.movesCheckout(r)
+	r.seen, r.free = f.targetsOf(r), f.git.MovesCheckout(r.inGit())
 	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
 	if st != fuse.OK {
 		return st
@@ -77,10 +78,10 @@ func (c *nameMove) ask() (permit, fuse.Status) {
 	if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
 		return permit{}, f.refuseRule(gate.OpRename, callerID(h), rule)
 	}
-	if st := f.admitLock(gate.OpRename, callerID(h), r.from, r.oldName); st != fuse.OK {
+	if st := f.answer(f.git.AskName(gate.OpRename, callerID(h), r.from, r.oldName)); st != fuse.OK {
 		return permit{}, st
 	}
-	if st := f.admitLock(gate.OpRename, callerID(h), r.to, r.newName); st != fuse.OK {
+	if st := f.answer(f.git.AskName(gate.OpRename, callerID(h), r.to, r.newName)); st != fuse.OK {
 		return permit{}, st
 	}
 	guarded, st := f.guardsOfRename(r)
@@ -103,12 +104,12 @@ func (c *nameMove) still(*permit) bool {
 
 // renameAt makes the rename and notes the new places.
 func (f *rawFS) renameAt(r renaming, p *permit) fuse.Status {
-	defer f.lockName(r.oldName, r.newName)()
+	defer f.git.LockNames(r.oldName, r.newName)()
 	if !r.movesFiles() {
 		defer f.places.move()()
 	}
-	lock, locks := f.lockAt(r.from, r.oldName)
-	replaced, replaces := f.lockAt(r.to, r.newName)
+	lock, locks := f.git.LockAt(r.from, r.oldName)
+	replaced, replaces := f.git.LockAt(r.to, r.newName)
 	went := p.dying()
 	events := 1
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
@@ -132,9 +133,9 @@ func (f *rawFS) renameAt(r renaming, p *permit) fuse.Status {
 	}
 	switch {
 	case replaces:
-		f.lockMoved(lock, &replaced)
+		f.git.LockMoved(lock, &replaced)
 	case locks:
-		f.lockMoved(lock, nil)
+		f.git.LockMoved(lock, nil)
 	}
 	f.renames.Add(1) // before long timeouts are moved, see cacheGen
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)
@@ -170,32 +171,31 @@ func (f *rawFS) movesDir(dir *node, name string) bool {
 // renameRules returns the rules of both names, whether the content of files decided, and whether a
 // rename between them is allowed.
 func (f *rawFS) renameRules(r renaming) (rules []*layout.Rule, content, ok bool) {
+	if f.git != nil {
+		return f.git.RulesOfRename(r.inGit())
+	}
 	rules = f.entryRules(make([]*layout.Rule, 0, 4), r.from, r.oldName)
 	n := len(rules)
-	if !r.free || !f.movesCheckout(r) {
-		rules = f.entryRules(rules, r.to, r.newName)
-	}
-	ok = n == 1 && (len(rules) == 1 || f.oneRepository(rules) || f.movesRoot(r.from, r.oldName, r.to, r.newName)) && !f.movesParts(r)
+	rules = f.entryRules(rules, r.to, r.newName)
+	ok = n == 1 && (len(rules) == 1 || f.movesRoot(r)) && !f.movesParts(r)
 	rules = f.partRules(rules, r)
-	rules, content = f.replaceRules(rules, r)
-	for _, at := range []called{{r.from, r.oldName}, {r.to, r.newName}} {
-		var foreign bool
-		rules, foreign = f.keepLock(rules, callerID(&r.in.InHeader), at.dir, at.name)
-		content = content || foreign
-	}
-	return rules, content, ok
+	return rules, false, ok
+}
+
+// inGit is the rename as a repository is asked about it.
+func (r renaming) inGit() git.Rename {
+	return git.Rename{Caller: callerID(&r.in.InHeader), From: r.from, OldName: r.oldName, To: r.to, NewName: r.newName, Flags: r.in.Flags, Free: r.free}
 }
 
 // movesRoot reports whether a rename gives the root of a worktree another name, or something in its
-// place. In a git repository files have rules of their own, and are no roots; nor are they parts.
-func (f *rawFS) movesRoot(from *node, oldName string, to *node, newName string) bool {
-	return (f.isRoot(from, oldName) || f.isRoot(to, newName)) &&
-		(!f.git.on && !f.opts.Layout.HasParts() || isDirAt(from, oldName) || isDirAt(to, newName))
+// place. Files are no parts.
+func (f *rawFS) movesRoot(r renaming) bool {
+	if f.git != nil {
+		return f.git.MovesRoot(r.inGit())
+	}
+	roots := f.entryOf(r.from, r.oldName).HasRule() || f.entryOf(r.to, r.newName).HasRule() // or what is sealed, which the gate then refuses
+	return roots && (!f.opts.Layout.HasParts() || isDirMoved(r))
 }
-
-// isRoot reports whether a name is that of a worktree's root (or of something sealed, which the
-// gate then refuses).
-func (f *rawFS) isRoot(dir *node, name string) bool { return f.entryOf(dir, name).HasRule() }
 
 // resettle notes that the inode at dir/name is there now, and no longer at its old place. An inode
 // that the kernel does not know gets its place when it is looked up. resettle reports whether it is

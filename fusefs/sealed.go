@@ -19,7 +19,7 @@ func (f *rawFS) covers(op gate.Op, dir *node, name string) *layout.Rule {
 		return nil
 	}
 	switch k := tree.KeyOf(&st); {
-	case f.sealed[k], f.above[k] && !f.git.on:
+	case f.sealed[k], f.above[k] && f.git == nil:
 		return layout.Sealed
 	case f.above[k]:
 		return layout.Fixed

@@ -33,7 +33,7 @@ func (f *rawFS) SetAttr(cancel <-chan struct{}, in *fuse.SetAttrIn, out *fuse.At
 		return st
 	}
 	defer p.leave(&st)
-	if _, sized := in.GetSize(); sized && h == nil && f.addOnly(n) {
+	if _, sized := in.GetSize(); sized && h == nil && f.git.AddOnly(n) {
 		if st := f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonAddOnly, Op: gate.OpSetAttr, Caller: callerID(&in.InHeader)}); st != fuse.OK {
 			return st
 		}

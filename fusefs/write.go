@@ -30,7 +30,7 @@ func (f *rawFS) Writev(cancel <-chan struct{}, in *fuse.WriteIn, data [][]byte) 
 	p.off, p.length = int64(in.Offset), int64(in.Size)
 	h.node.written.Store(f.losses.Load() + 1)
 	if h.node.gitdir.Load() {
-		defer f.notedBy(cancel, &in.InHeader, h.node) // once the write has left
+		defer f.git.NotedIn(h.node, f.writerOf(cancel, &in.InHeader)) // once the write has left
 	}
 	defer p.leave(&st)
 	if st := f.admitGrowth(&p, &in.InHeader, h, !appends(in), in.Offset); st != fuse.OK {
@@ -309,7 +309,7 @@ func (f *rawFS) CopyFileRange(cancel <-chan struct{}, in *fuse.CopyFileRangeIn) 
 		return 0, st
 	}
 	if dst.node.gitdir.Load() {
-		defer f.notedBy(cancel, &in.InHeader, dst.node) // once the copy has left
+		defer f.git.NotedIn(dst.node, f.writerOf(cancel, &in.InHeader)) // once the copy has left
 	}
 	defer p.leave(&st)
 	if st := f.admitGrowth(&p, &in.InHeader, dst, true, in.OffOut); st != fuse.OK {

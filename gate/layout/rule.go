@@ -1,6 +1,10 @@
 package layout
 
-import "github.com/jvsfs/jvsfs/lease"
+import (
+	"slices"
+
+	"github.com/jvsfs/jvsfs/lease"
+)
 
 // Rule says who judges the mutations of an inode or of a name.
 type Rule struct {
@@ -59,6 +63,9 @@ func AddRule(to []*Rule, r *Rule) []*Rule {
 	}
 	return append(to, r)
 }
+
+// SameRules reports whether the rules judge alike, one by one.
+func SameRules(a, b []*Rule) bool { return slices.EqualFunc(a, b, (*Rule).Same) }
 
 // Role is what a directory is to a layout: which of its names have rules.
 type Role string

@@ -37,6 +37,10 @@ type Inode interface {
 	Role() layout.Role // of a directory
 	// SeenRules adds the rules of the places where the kernel has met the inode, each once.
 	SeenRules(to []*layout.Rule) []*layout.Rule
+	// Above is the one directory where the kernel has met the inode; nil: none, or several.
+	Above() Inode
+	// In reports whether one of the directories where the kernel has met the inode is such a one.
+	In(such func(dir Inode) bool) bool
 }
 
 // Tree is a source. All methods may be called at the same time.
@@ -129,6 +133,19 @@ func Reopen(proc, fd, flags int) (again int, err error) {
 			return again, err
 		}
 	}
+}
+
+// Stat has the attributes of what lies at a name in a directory, and not of what a symbolic link leads to. false: nothing that can be looked
+// at.
+func Stat(dir int, name string) (st unix.Stat_t, ok bool) {
+	ok = unix.Fstatat(dir, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	return st, ok
+}
+
+// IsDirAt reports whether a directory has a name in another one.
+func IsDirAt(dir int, name string) bool {
+	st, ok := Stat(dir, name)
+	return ok && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
 // Exists reports whether something lies at a path that can be looked at.

@@ -81,26 +81,26 @@ var gitMutations = slices.Concat(
 		Old: "return isHash([]byte(strings", New: "return true || isHash([]byte(strings",
 		Tests: []string{"TestAValueOfABranchIsAWholeHash"},
 	}),
-	in("fusefs/git_notes.go", mutation{
+	in("gate/policy/git/notes.go", mutation{
 		Rule: 9, What: "a note takes a directory that has something in it",
-		Old: " && f.isEmpty(at.fd) ||", New: " ||",
+		Old: " && g.isEmpty(at.fd) ||", New: " ||",
 		Tests: []string{"TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts"},
 	}, mutation{
 		Rule: 9, What: "a note takes any empty directory",
-		Old: "f.isPlace(old.layout, parentOf(at.root)) && f", New: "f",
+		Old: "g.isPlace(old.layout, parentOf(at.root)) && g", New: "g",
 		Tests: []string{"TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts"},
 	}),
-	in("fusefs/git.go", mutation{
+	in("gate/policy/git/git.go", mutation{
 		Rule: 9, What: "a checkout stays known by an inode that is another directory's",
 		Old: " || st.Nlink == 0 {", New: " {",
 		Tests: []string{"TestARemovedCheckoutHasNoRoot"},
 	}),
-	in("fusefs/git_rules.go", mutation{
+	in("gate/policy/git/rules.go", mutation{
 		Rule: 9, What: "a branch is nobody's while its HEAD cannot be read",
 		Old: "[]error{unix.EMFILE, ", New: "[]error{",
 		Tests: []string{"TestAHeadThatCannotBeReadJustNowStaysSomebodys"},
 	}),
-	in("fusefs/git_lockfiles.go", mutation{
+	in("gate/policy/git/lockfiles.go", mutation{
 		Rule: 9, What: "the end of a maker removes the lock file of another",
 		Old: "if was == nil || was.creator.Lives() {", New: "if was == nil {",
 		Tests: []string{"TestTheEndOfAMakerRemovesNoLockFileOfAnother"},
@@ -110,11 +110,11 @@ var gitMutations = slices.Concat(
 		Tests: []string{"TestASweepForgetsOnlyLockFilesThatAreGone"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker is removed while nothing may change",
-		Old: "	if !ok {\n		return nil, f.opts", New: "	if !ok && false {\n		return nil, f.opts",
+		Old: "	if !ok {\n		return nil, g.opts", New: "	if !ok && false {\n		return nil, g.opts",
 		Tests: []string{"TestALockFileOfAnEndedMakerStaysWhileTheMountIsReadOnly"},
 	}, mutation{
 		Rule: 9, What: "a lock file of an ended maker stays when a freeze ends",
-		Old: "if !l.remove(f, k) {", New: "if !l.remove(f, k) && false {",
+		Old: "if !g.remove(k) {", New: "if !g.remove(k) && false {",
 		Tests: []string{"TestALockFileOfAnEndedMakerIsRemovedAfterAFreeze"},
 	}, mutation{
 		Rule: 9, What: "a lock file that is gone keeps others from what has its inode",
@@ -123,7 +123,7 @@ var gitMutations = slices.Concat(
 	}),
 	in("fusefs/git_change.go", mutation{
 		Rule: 9, What: "what was judged by the content is done when the content is another",
-		Old: "return now.content && sameRules(j.rules, now.rules)", New: "return now.content || sameRules(j.rules, now.rules)",
+		Old: "return now.content && layout.SameRules(j.rules, now.rules)", New: "return now.content || layout.SameRules(j.rules, now.rules)",
 		Tests: []string{"TestAJudgementByContentIsRepeatedWhenTheContentChanged"},
 	}),
 )

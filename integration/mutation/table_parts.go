@@ -37,9 +37,9 @@ var partMutations = slices.Concat(
 		Old: " && by.Kind != layout.Unheld {", New: " {",
 		Tests: []string{"TestWhoJudgesTheNameOfAPart"},
 	}),
-	in("fusefs/git_rules.go", mutation{
+	in("fusefs/place.go", mutation{
 		Rule: 9, What: "the root of a part that another holds is removed",
-		Old: "	case isDir && e.Part != nil:", New: "	case false:",
+		Old: "; isDir && e.Part != nil {", New: "; isDir && false {",
 		Tests: []string{"TestWhoJudgesTheNameOfAPart"},
 	}),
 	in("cmd/jvsfs/internal/place/treelock.go", mutation{

@@ -1,15 +1,12 @@
-package fusefs
+package git
 
 import (
-	"cmp"
 	"maps"
 	"path"
 	"slices"
 	"sync"
 	"time"
 
-	"github.com/hanwen/go-fuse/v2/fuse"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -41,7 +38,7 @@ type lockFiles struct {
 // lockFile is one of them. Its directory is pinned: the kernel may forget the node.
 type lockFile struct {
 	dir     int
-	node    uint64 // of the directory
+	in      tree.Key // the directory
 	name    string
 	creator *process.Creator
 }
@@ -54,23 +51,23 @@ func (l *lockFiles) init() {
 // longLived are lock files whose creator leaves them to a process that it starts (git maintenance).
 var longLived = map[string]bool{"maintenance.lock": true}
 
-// lockMade notes that a request has made a lock file.
-func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k tree.Key) {
-	if !f.git.on || !layout.IsLock(name) || longLived[name] || !f.inRepository(dir) {
+// LockMade notes that a request has made a lock file. Without a repository there is none.
+func (g *Repository) LockMade(c process.Caller, dir tree.Inode, name string, k tree.Key) {
+	if g == nil || !layout.IsLock(name) || longLived[name] || !inRepository(dir) {
 		return
 	}
-	if rel, ok := f.source.PathOf(dir.fd, name); !ok || !layout.MakesLock(f.inCommon(rel), f.isGitDir) {
+	if rel, ok := g.tree.PathOf(dir.FD(), name); !ok || !layout.MakesLock(g.inCommon(rel), g.isGitDir) {
 		return
 	}
-	fd, err := f.source.Reopen(dir.fd, unix.O_PATH|unix.O_DIRECTORY)
+	fd, err := g.tree.Reopen(dir.FD(), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return
 	}
-	made := &lockFile{dir: fd, node: dir.id, name: name}
-	l := &f.git.locks
+	made := &lockFile{dir: fd, in: dir.Key(), name: name}
+	l := &g.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if made.creator, err = process.CreatorOf(c, f.opts.Exits, func() { l.ended(k) }); err != nil {
+	if made.creator, err = process.CreatorOf(c, g.opts.Exits, func() { l.ended(k) }); err != nil {
 		_ = unix.Close(fd) // it cannot be seen: the file is one as any other
 		return
 	}
@@ -83,8 +80,8 @@ func (f *rawFS) lockMade(c process.Caller, dir *node, name string, k tree.Key) {
 }
 
 // isGitDir reports whether a directory below the common directory is a git directory: each has a HEAD.
-func (f *rawFS) isGitDir(dir string) bool {
-	fd, err := f.source.Open(path.Join(f.layout().Repository().Common, dir, "HEAD"), unix.O_PATH)
+func (g *Repository) isGitDir(dir string) bool {
+	fd, err := g.tree.Open(path.Join(g.Layout().Repository().Common, dir, "HEAD"), unix.O_PATH)
 	if err == nil {
 		_ = unix.Close(fd)
 	}
@@ -144,24 +141,21 @@ func (l *lockFiles) stands(k tree.Key, kept *lockFile) bool {
 }
 
 // keptFrom returns the creator of the lock file dir/name that a caller must leave alone.
-func (f *rawFS) keptFrom(c process.Caller, dir *node, name string) *process.Creator {
-	if !f.git.on || !layout.IsLock(name) {
+func (g *Repository) keptFrom(c process.Caller, dir tree.Inode, name string) *process.Creator {
+	k, ok := g.LockAt(dir, name)
+	if !ok {
 		return nil
 	}
-	var st unix.Stat_t
-	if unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) != nil {
-		return nil
-	}
-	return f.git.locks.keeper(tree.KeyOf(&st), c)
+	return g.locks.keeper(k, c)
 }
 
-// lockName begins a change of the name of a lock file. The returned function ends it.
-func (f *rawFS) lockName(names ...string) (end func()) {
-	if f.git.on {
+// LockNames begins a change of the names of lock files. The returned function ends it.
+func (g *Repository) LockNames(names ...string) (end func()) {
+	if g != nil {
 		for _, name := range names {
 			if layout.IsLock(name) {
-				f.git.locks.names.RLock()
-				return f.git.locks.names.RUnlock
+				g.locks.names.RLock()
+				return g.locks.names.RUnlock
 			}
 		}
 	}
@@ -176,6 +170,9 @@ func (l *lockFiles) forget(k tree.Key) *lockFile {
 	return was
 }
 
+// Unlock notes that a lock file was removed.
+func (g *Repository) Unlock(k tree.Key) { g.locks.unlock(k) }
+
 // unlock forgets a lock file that its creator has removed.
 func (l *lockFiles) unlock(k tree.Key) {
 	l.mu.Lock()
@@ -185,11 +182,11 @@ func (l *lockFiles) unlock(k tree.Key) {
 	}
 }
 
-// lockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
+// LockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
 // that replaces another lock file belongs to the creator of that: git commit --patch lets another git
 // write the index.lock that it holds.
-func (f *rawFS) lockMoved(k tree.Key, replaced *tree.Key) {
-	l := &f.git.locks
+func (g *Repository) LockMoved(k tree.Key, replaced *tree.Key) {
+	l := &g.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if was := l.forget(k); was != nil {
@@ -232,8 +229,12 @@ func (l *lockFiles) sweep() {
 	l.sweepAt = max(sweepMin, 2*len(l.of))
 }
 
-// run removes the lock files of creators that have ended, until stop is closed.
-func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
+// Run removes the lock files of creators that have ended, until stop is closed. Without a repository there is nothing to do.
+func (g *Repository) Run(stop <-chan struct{}) {
+	if g == nil {
+		return
+	}
+	l := &g.locks
 	var frozen []tree.Key
 	for {
 		var again <-chan time.Time
@@ -251,7 +252,7 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 		l.ends, frozen = nil, nil
 		l.endsMu.Unlock()
 		for _, k := range ends {
-			if !l.remove(f, k) {
+			if !g.remove(k) {
 				frozen = append(frozen, k)
 			}
 		}
@@ -261,50 +262,55 @@ func (l *lockFiles) run(f *rawFS, stop <-chan struct{}) {
 
 // remove removes one, unless nothing may change just now. It passes the gate as everything that changes
 // the store, and holds what every change in the repository holds. It returns false if the mount is frozen.
-func (l *lockFiles) remove(f *rawFS, k tree.Key) (decided bool) {
-	removed, decided := l.removeLocked(f, k)
+func (g *Repository) remove(k tree.Key) (decided bool) {
+	removed, decided := g.removeLocked(k)
 	if removed != nil {
 		// This waits for a request in the directory, which may wait for what was locked until now.
-		f.kernel.Expire(removed.node, removed.name)
-		f.opts.Log.Info("a lock file of git was removed: its maker has ended", zap.String("name", removed.name), zap.String("maker", removed.creator.String()))
+		g.opts.Host.Expire(removed.in, removed.name)
+		g.opts.Host.Info("a lock file of git was removed: its maker has ended", "name", removed.name, "maker", removed.creator.String())
 	}
 	return decided
 }
 
-func (l *lockFiles) removeLocked(f *rawFS, k tree.Key) (removed *lockFile, decided bool) {
-	pass, ok, _ := f.opts.Enforcement.Outside(false)
-	if ok && f.opts.Enforcement.Quiesced() {
+func (g *Repository) removeLocked(k tree.Key) (removed *lockFile, decided bool) {
+	pass, ok, _ := g.opts.Enforcement.Outside(false)
+	if ok && g.opts.Enforcement.Quiesced() {
 		pass.Leave()
 		return nil, false
 	}
 	if !ok {
-		return nil, f.opts.Enforcement.Mode() == gate.ReadOnly // lookAgain follows when it is read-only no more
+		return nil, g.opts.Enforcement.Mode() == gate.ReadOnly // LookAgain follows when it is read-only no more
 	}
 	defer pass.Leave()
-	f.git.change.RLock()
-	defer f.git.change.RUnlock()
+	g.change.RLock()
+	defer g.change.RUnlock()
+	l := &g.locks
 	l.names.Lock()
 	defer l.names.Unlock()
-	if was := l.takeEnded(k); was != nil && f.removeEnded(k, was) {
+	if was := l.takeEnded(k); was != nil && g.removeEnded(k, was) {
 		removed = was
 	}
 	return removed, true
 }
 
-func (f *rawFS) removeEnded(k tree.Key, was *lockFile) (removed bool) {
+func (g *Repository) removeEnded(k tree.Key, was *lockFile) (removed bool) {
 	defer was.close()
 	if !was.isAt(k) {
 		return false
 	}
 	if err := unix.Unlinkat(was.dir, was.name, 0); err != nil {
-		f.opts.Log.Warn("a lock file of git stays, though its maker has ended", zap.String("name", was.name), zap.Error(err))
+		g.opts.Host.Warn("a lock file of git stays, though its maker has ended", err, "name", was.name)
 		return false
 	}
 	return true
 }
 
-// lookAgain looks at all that are left, after a switch of the mode.
-func (l *lockFiles) lookAgain() {
+// LookAgain looks at all lock files that are left, after a switch of the mode. Without a repository there are none.
+func (g *Repository) LookAgain() {
+	if g == nil {
+		return
+	}
+	l := &g.locks
 	l.mu.Lock()
 	left := slices.Collect(maps.Keys(l.of))
 	l.mu.Unlock()
@@ -332,30 +338,24 @@ func (l *lockFiles) close() {
 	}
 }
 
-// lockAt finds the lock file that has a name.
-func (f *rawFS) lockAt(dir *node, name string) (k tree.Key, ok bool) {
-	if !f.git.on || !layout.IsLock(name) {
+// LockAt finds the lock file that has a name. Without a repository there is none.
+func (g *Repository) LockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
+	if g == nil || !layout.IsLock(name) {
 		return k, false
 	}
-	var st unix.Stat_t
-	ok = unix.Fstatat(dir.fd, name, &st, unix.AT_SYMLINK_NOFOLLOW) == nil
+	st, ok := tree.Stat(dir.FD(), name)
 	return tree.KeyOf(&st), ok
-}
-
-// admitLock refuses to take a lock file away from a living creator.
-func (f *rawFS) admitLock(op gate.Op, c process.Caller, dir *node, name string) fuse.Status {
-	return f.admitKept(op, c, f.keptFrom(c, dir, name))
 }
 
 // keepLock judges a change of the name of a lock file that is not the caller's own: another process may
 // make one of that name meanwhile. So it is judged again when nothing else in the repository changes.
-func (f *rawFS) keepLock(rules []*layout.Rule, c process.Caller, dir *node, name string) (_ []*layout.Rule, foreign bool) {
-	k, ok := f.lockAt(dir, name)
-	if !ok || !f.inRepository(dir) || f.git.locks.isOf(k, c) {
+func (g *Repository) keepLock(rules []*layout.Rule, c process.Caller, dir tree.Inode, name string) (_ []*layout.Rule, foreign bool) {
+	k, ok := g.LockAt(dir, name)
+	if !ok || !inRepository(dir) || g.locks.isOf(k, c) {
 		return rules, false
 	}
-	if f.git.locks.keeper(k, c) != nil {
-		rules = addRule(rules, layout.Fixed) // admitLock says whose it is
+	if g.locks.keeper(k, c) != nil {
+		rules = layout.AddRule(rules, layout.Fixed) // Ask says whose it is
 	}
 	return rules, true
 }
@@ -368,34 +368,22 @@ func (l *lockFiles) isOf(k tree.Key, c process.Caller) bool {
 	return kept != nil && kept.creator.Is(c)
 }
 
-// admitContent refuses to change the lock file of a living creator.
-func (f *rawFS) admitContent(op gate.Op, c process.Caller, n *node) fuse.Status {
-	if !f.git.on || n.IsDir() {
-		return fuse.OK
-	}
-	return f.admitKept(op, c, f.git.locks.keeper(n.key, c))
+// AskName refuses to take a lock file away from a living creator. Without a repository there is none.
+func (g *Repository) AskName(op gate.Op, c process.Caller, dir tree.Inode, name string) error {
+	return kept(op, c, g.keptFrom(c, dir, name))
 }
 
-func (f *rawFS) admitKept(op gate.Op, c process.Caller, m *process.Creator) fuse.Status {
-	if m == nil {
-		return fuse.OK
+// AskContent refuses to change the lock file of a living creator. Without a repository there is none.
+func (g *Repository) AskContent(op gate.Op, c process.Caller, n tree.Inode) error {
+	if g == nil || n.IsDir() {
+		return nil
 	}
-	return f.refuseUnlessObserving(gate.Refusal{Reason: gate.ReasonKept, Op: op, Caller: c, Holder: gate.HolderOfCreator(m)})
+	return kept(op, c, g.locks.keeper(n.Key(), c))
 }
 
-// refuseUnlessObserving refuses for a reason that no guard has.
-func (f *rawFS) refuseUnlessObserving(no gate.Refusal) fuse.Status {
-	no.Errno, no.Worktree = f.opts.Errno, cmp.Or(no.Worktree, f.opts.Layout.Tree())
-	if no.Observed = f.opts.Enforcement.Mode() == gate.Observing; no.Observed {
-		f.stats.would.Add(1)
-	} else {
-		f.stats.outside.Add(1)
+func kept(op gate.Op, c process.Caller, by *process.Creator) error {
+	if by == nil {
+		return nil
 	}
-	if f.opts.OnRefusal != nil {
-		f.opts.OnRefusal(&no)
-	}
-	if no.Observed {
-		return fuse.OK
-	}
-	return f.refused()
+	return &gate.Refusal{Reason: gate.ReasonKept, Op: op, Caller: c, Holder: gate.HolderOfCreator(by)}
 }

@@ -1,4 +1,4 @@
-package fusefs
+package git
 
 import (
 	"errors"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -18,18 +19,18 @@ import (
 
 // unlinkRules lets everybody remove a loose ref whose value is in packed-refs (git pack-refs), and
 // nobody packed-refs who does not hold what would be lost with it.
-func (f *rawFS) unlinkRules(rules []*layout.Rule, c process.Caller, dir *node, name string) (_ []*layout.Rule, content bool) {
-	if !f.git.on || !f.inRepository(dir) {
+func (g *Repository) unlinkRules(rules []*layout.Rule, c process.Caller, dir tree.Inode, name string) (_ []*layout.Rule, content bool) {
+	if !inRepository(dir) {
 		return rules, false
 	}
-	rel, ok := f.source.PathOf(dir.fd, name)
-	branch, _, isRef := layout.RefAt(f.inCommon(rel))
+	rel, ok := g.tree.PathOf(dir.FD(), name)
+	branch, _, isRef := layout.RefAt(g.inCommon(rel))
 	switch {
 	case !ok:
-	case f.inCommon(rel) == packedRefs:
-		return f.packedRules(rules, nil), true
-	case isRef && len(rules) == 1 && rules[0].Kind == layout.Guarded && strings.HasPrefix(f.inCommon(rel), "refs/"):
-		if f.isPacked(rel, branch) && isGit(c) {
+	case g.inCommon(rel) == packedRefs:
+		return g.packedRules(rules, nil), true
+	case isRef && len(rules) == 1 && rules[0].Kind == layout.Guarded && strings.HasPrefix(g.inCommon(rel), "refs/"):
+		if g.isPacked(rel, branch) && isGit(c) {
 			return []*layout.Rule{layout.Common}, true
 		}
 		return rules, true
@@ -37,9 +38,9 @@ func (f *rawFS) unlinkRules(rules []*layout.Rule, c process.Caller, dir *node, n
 	return rules, false
 }
 
-func (f *rawFS) isPacked(rel, branch string) bool {
-	loose, ok := f.note(rel)
-	packed, err := f.packed()
+func (g *Repository) isPacked(rel, branch string) bool {
+	loose, ok := g.note(rel)
+	packed, err := g.packed()
 	return ok && err == nil && loose != "" && layout.PackedBranch(packed, branch) == strings.TrimSpace(loose)
 }
 
@@ -48,29 +49,29 @@ const packedRefs = "packed-refs"
 // packedMax bounds a packed-refs that is looked into, in bytes: about two million refs.
 const packedMax = 256 << 20
 
-func (f *rawFS) packed() ([]byte, error) {
-	return f.source.Read(path.Join(f.layout().Repository().Common, packedRefs), packedMax)
+func (g *Repository) packed() ([]byte, error) {
+	return g.tree.Read(path.Join(g.Layout().Repository().Common, packedRefs), packedMax)
 }
 
 // packedRules adds the guards of checkouts whose branch would change: the next packed-refs has another
 // value for it, and the branch has no file of its own. Where there is one, git reads nothing else, and
 // git pack-refs may well come with a value that the branch had before the last commit.
-func (f *rawFS) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
-	was, err := f.packed()
+func (g *Repository) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule {
+	was, err := g.packed()
 	if errors.Is(err, unix.ENOENT) {
 		err = nil // it names no branch; the next one may give a value to one that is not born
 	}
-	used, err2 := f.branchesInUse()
+	used, err2 := g.branchesInUse()
 	if err != nil || err2 != nil {
-		return addRule(rules, layout.Fixed)
+		return layout.AddRule(rules, layout.Fixed)
 	}
 	for _, u := range used {
 		if layout.PackedBranch(was, u.branch) == layout.PackedBranch(is, u.branch) {
 			continue
 		}
-		loose, ok := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch))
+		loose, ok := g.note(path.Join(g.Layout().Repository().Common, "refs/heads", u.branch))
 		if !ok || !layout.IsValue(loose) {
-			rules = addRule(rules, layout.LinkedRoot(u.by).Own)
+			rules = layout.AddRule(rules, layout.LinkedRoot(u.by).Own)
 		}
 	}
 	return rules
@@ -83,10 +84,10 @@ type usedBranch struct {
 }
 
 // branchesInUse are all of them. The error says that there may be more.
-func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
-	l := f.layout()
+func (g *Repository) branchesInUse() (all []usedBranch, err error) {
+	l := g.Layout()
 	common := l.Repository().Common
-	admins, err := f.gitAdmins(common)
+	admins, err := g.admins(common)
 	if err != nil {
 		return nil, err
 	}
@@ -96,12 +97,12 @@ func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
 			admin, owner = l.AdminOf(name), l.LinkedID(name)
 		}
 		for _, file := range layout.BranchFiles {
-			text, err := f.noteAt(path.Join(admin, file))
+			text, err := g.noteAt(path.Join(admin, file))
 			if passing(err) {
 				return nil, err
 			}
 			for _, branch := range layout.BranchesIn(file, text) {
-				all = f.withBranch(all, usedBranch{owner, branch})
+				all = g.withBranch(all, usedBranch{owner, branch})
 			}
 		}
 	}
@@ -109,10 +110,10 @@ func (f *rawFS) branchesInUse() (all []usedBranch, err error) {
 }
 
 // withBranch adds a branch, and those that it stands for.
-func (f *rawFS) withBranch(all []usedBranch, u usedBranch) []usedBranch {
+func (g *Repository) withBranch(all []usedBranch, u usedBranch) []usedBranch {
 	for ok := true; ok && !slices.Contains(all, u); {
 		all = append(all, u)
-		text, _ := f.note(path.Join(f.layout().Repository().Common, "refs/heads", u.branch))
+		text, _ := g.note(path.Join(g.Layout().Repository().Common, "refs/heads", u.branch))
 		u.branch, ok = layout.BranchIn("HEAD", text)
 	}
 	return all
