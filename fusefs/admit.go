@@ -11,6 +11,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/policy/exempt"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/lease"
@@ -26,7 +27,7 @@ type permit struct {
 	}
 	n int
 	// guarded are the locks of other programs that guard what is changed.
-	guarded []guarding
+	guarded lockfiles.Guards
 	// outside is the permission where there is no guard. against says that a rule forbids the
 	// mutation, but the mount only observes.
 	outside gate.Pass
@@ -278,16 +279,16 @@ func (c *nodeChange) ask() (p permit, st fuse.Status) {
 	if st := f.answer(f.git.AskContent(c.op, callerID(c.h), n)); st != fuse.OK {
 		return permit{}, st
 	}
-	ruled := f.inodeTargetOf(n)
+	ruled := f.rules.Place(n)
 	if c.knows, st = f.linksKnown(n); st != fuse.OK {
 		return permit{}, st
 	}
-	over, st := f.admitFixedNode(c.op, c.h, n, ruled)
+	over, st := f.ruledBy(f.rules.FixedInode(c.op, callerID(c.h), n, ruled))
 	if st != fuse.OK {
 		return permit{}, st
 	}
 	c.rules = f.rulesIf(c.knows, n, make([]*layout.Rule, 0, 4))
-	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.guardsOfNode(c.op, ruled)...)}
+	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.rules.GuardsOfInode(c.op, ruled)...)}
 	as.needs = needs{unknown: !c.knows, repository: f.holdOfNode(n)}
 	return f.admitAs(as, c.h, c.rules)
 }
@@ -339,7 +340,7 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 			return permit{}, st
 		}
 	}
-	over, st := f.admitFixedName(op, h, c.at)
+	over, st := f.ruledBy(f.rules.FixedName(op, callerID(h), c.at.seen))
 	if st != fuse.OK {
 		return permit{}, st
 	}
@@ -347,7 +348,7 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 	return f.admitAs(permit{
 		needs: needs{moves: gate.Reserved(name), repository: f.holdOfEntry(c.by.content, dir)}, // such a name must not come into a directory that is being moved because it had none
 		op:    op, place: f.exempt.OfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
-		at: dir, name: name, guarded: append(over, f.guardsOfName(op, c.at)...),
+		at: dir, name: name, guarded: append(over, f.rules.Guards(op, c.at.seen)...),
 	}, h, c.by.rules)
 }
 

@@ -47,7 +47,7 @@ func (f *rawFS) mayOpen(n *node, flags uint32) bool {
 
 // continues reports whether a write through a handle of the chain begins where the chain ends, so that it may be made as an
 // append to the backing file. Of two such writes by way of the mount the kernel lets one through at a time
-// (admitGrowth). What comes past the mount in between stays, too, because the backing file system finds the end.
+// (lockfiles.Policy.Grows). What comes past the mount in between stays, too, because the backing file system finds the end.
 func (h *handle) continues(in *fuse.WriteIn) bool {
 	var st unix.Stat_t
 	return h.audit && in.WriteFlags&fuse.WRITE_CACHE == 0 && unix.Fstat(h.fd, &st) == nil && in.Offset == uint64(max(st.Size, 0))

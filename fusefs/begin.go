@@ -106,6 +106,10 @@ func (f *rawFS) answer(err error) fuse.Status {
 	if no, is := errors.AsType[*gate.Refusal](err); is {
 		return f.refuseUnlessObserving(*no)
 	}
+	if no, is := errors.AsType[engine.Told](err); is {
+		f.stats.outside.Add(1)
+		return fuse.Status(no.Errno)
+	}
 	if errno, is := errors.AsType[syscall.Errno](err); is {
 		return fuse.Status(errno)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
 )
 
 // makeEntry is the course of every call that adds a name: ask the gate, make one backing call as
@@ -23,7 +24,7 @@ func (f *rawFS) makeEntry(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 		return fuse.Status(unix.ENFILE)
 	}
 	at := f.targetOf(dir, name)
-	turn, st := f.takeTurn(cancel, op, h, []target{at})
+	turn, st := f.takeTurn(cancel, op, h, []lockfiles.Name{at.seen})
 	if st != fuse.OK {
 		return st
 	}
@@ -92,7 +93,7 @@ func (f *rawFS) Create(cancel <-chan struct{}, in *fuse.CreateIn, name string, o
 	}
 	losses := f.losses.Load() // before anything is asked
 	at := f.targetOf(dir, name)
-	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []target{at})
+	turn, st := f.takeTurn(cancel, gate.OpCreate, &in.InHeader, []lockfiles.Name{at.seen})
 	if st != fuse.OK {
 		return st
 	}
@@ -172,7 +173,7 @@ func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name st
 	f.fillEntry(&out.EntryOut, f.cacheGenOf(dir), n, dir, name, &st) // the lease that it was made under still lasts
 	h := &handle{
 		node: n, fd: fd, lent: lent, quota: f.quotas.by(in.Uid), claims: p.claims(), against: p.against, opener: openerOf(&in.InHeader), ofLock: ofLock,
-		ofBranch: !ofLock && f.git != nil && n.isBranch(), made: name != "" && f.ruled(), grows: f.growing(n),
+		ofBranch: !ofLock && f.git != nil && n.isBranch(), made: name != "" && f.ruled(), grows: f.rules.Growing(n),
 	}
 	if !lent {
 		f.lendIfMany(h)

@@ -15,6 +15,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate/policy/git"
 	"github.com/jvsfs/jvsfs/gate/policy/hardlink"
 	"github.com/jvsfs/jvsfs/gate/policy/jvs"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
 	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/jvsfs/jvsfs/lease"
 )
@@ -47,13 +48,13 @@ type rawFS struct {
 	budget         *budget
 	quotas         userQuotas
 	locks          *flock.Table
-	flocks         flockTenures
 	moveLock       *exempt.MoveLock
 	exempt         exempt.Places
 	hardlinks      *hardlink.Index
-	git            *git.Repository // nil: there is none
-	jvs            *jvs.Snapshots  // nil: JVS keeps none here
-	policies       engine.Policies // jvs, if there is any
+	git            *git.Repository   // nil: there is none
+	jvs            *jvs.Snapshots    // nil: JVS keeps none here
+	policies       engine.Policies   // jvs, if there is any
+	rules          *lockfiles.Policy // nil: there are none of lock files
 	replaceBarrier replaceBarrier
 	places         *knownPlaces // nil: none is remembered
 	// moveWait is how long a rename of a root waits: the constant, outside of tests.
@@ -91,7 +92,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: exempt.NewMoveLock(o.Exempt, o.Enforcement),
 	}
 	f.relies = o.RelyOnFence
-	if f.ruled() && !f.durable { // where other kernels write, nobody tells of a move
+	if o.Locks != nil && !f.durable { // where other kernels write, nobody tells of a move
 		f.places = newKnownPlaces()
 	}
 	f.handles.procFD = proc
@@ -101,6 +102,9 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 	})
 	f.hardlinks = f.newHardlinks()
 	f.exempt = exempt.Places{Lock: f.moveLock, Tree: f.source, Layout: f.layout, Inodes: exemptInodes{f}}
+	if o.Locks != nil {
+		f.rules = lockfiles.New(o.Locks, f.source, ruledFiles{f}, o.Enforcement)
+	}
 	if jvs.Serves(o.Layout) {
 		f.jvs = jvs.New(o.Layout, f.source, f.guard)
 		f.policies = append(f.policies, f.jvs)

@@ -7,6 +7,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
 )
 
 // Link gives an inode one more name. Its present place and the new one are both judged. They must
@@ -22,10 +23,8 @@ func (f *rawFS) Link(cancel <-chan struct{}, in *fuse.LinkIn, name string, out *
 	drop() // before any lock is held: write-back comes as requests
 	defer drop()
 	at := f.targetOf(dir, name)
-	if len(at.place.Locks) > 0 {
-		at.gets, _ = fileAt(n.fd, "")
-	}
-	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []target{at})
+	at.seen.Gets(n)
+	turn, st := f.takeTurn(cancel, gate.OpLink, &in.InHeader, []lockfiles.Name{at.seen})
 	if st != fuse.OK {
 		return st
 	}
@@ -92,7 +91,7 @@ func (c *furtherName) ask() (p permit, st fuse.Status) {
 		return permit{}, fuse.EXDEV
 	}
 	c.rule = rules[0]
-	guarded, st := f.guardsOfLink(n, c.at)
+	guarded, st := f.ruledBy(f.rules.GuardsOfLink(n, c.at.seen))
 	if st != fuse.OK {
 		return permit{}, st
 	}
@@ -125,7 +124,7 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		return fuse.ENOENT
 	}
 	at := f.targetOf(dir, name)
-	turn, st := f.takeTurn(cancel, op, h, nil, at)
+	turn, st := f.takeTurn(cancel, op, h, nil, at.seen)
 	if st != fuse.OK {
 		return st
 	}

@@ -58,13 +58,13 @@ func (f *rawFS) SetLkw(cancel <-chan struct{}, in *fuse.LkIn) fuse.Status {
 func (f *rawFS) lock(cancel <-chan struct{}, in *fuse.LkIn, set func(<-chan struct{}, *flock.Request) error) fuse.Status {
 	n, r, st := f.lockRequest(in)
 	if st == fuse.OK {
-		st = f.admitFlock(n, r)
+		st = f.mayFlock(n, r)
 	}
 	if st != fuse.OK {
 		return st
 	}
 	if !takesFlock(r) { // a tenure ends while the lock still keeps others out
-		f.flocks.end(r.Owner)
+		f.endFlock(r.Owner)
 	}
 	f.noteLocked(n, r)
 	if err := set(cancel, r); err != nil {
@@ -83,7 +83,7 @@ func (f *rawFS) LockNow(in *fuse.LkIn, wait bool) (st fuse.Status, done bool) {
 	if st != fuse.OK {
 		return st, true
 	}
-	if f.isRuledFlock(n, r) { // what is in flight under the lock may have to be waited for
+	if r.Flock && f.rules.IsFlocked(n) { // what is in flight under the lock may have to be waited for
 		return fuse.OK, false
 	}
 	f.noteLocked(n, r)

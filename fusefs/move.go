@@ -12,6 +12,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
 	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
@@ -40,8 +41,8 @@ type renaming struct {
 	from, to         *node
 	oldName, newName string
 	signal           <-chan struct{}
-	seen             [2]target // what the rules of lock files say of both names
-	free             bool      // see git.MovesCheckout: nobody is asked for the new name
+	seen             [2]lockfiles.Name // what the rules of lock files say of both names
+	free             bool              // see git.MovesCheckout: nobody is asked for the new name
 }
 
 // ofRoot reports whether a worktree's root gets or loses its name.

@@ -73,6 +73,9 @@ func (n *node) In(such func(dir tree.Inode) bool) bool {
 	return slices.ContainsFunc(n.parentList(), func(dir *node) bool { return such(dir) })
 }
 
+// BeingMade reports whether it is open for whoever has made it.
+func (n *node) BeingMade() bool { return n.making.Load() > 0 }
+
 // addWriter and dropWriter keep the inode's handles open for writing. They judge stores through
 // mappings.
 func (n *node) addWriter(h *handle) {

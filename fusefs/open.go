@@ -48,7 +48,7 @@ func (f *rawFS) Open(cancel <-chan struct{}, in *fuse.OpenIn, out *fuse.OpenOut)
 		if !f.mayOpen(n, in.Flags) {
 			return f.refuseRule(gate.OpOpen, callerID(&in.InHeader), layout.Sealed)
 		}
-		h.claims, h.against, h.ofBranch, h.grows = p.claims(), p.against, f.git != nil && n.isBranch(), f.growing(n)
+		h.claims, h.against, h.ofBranch, h.grows = p.claims(), p.against, f.git != nil && n.isBranch(), f.rules.Growing(n)
 	}
 	flags := f.backingFlags(in.Flags) | unix.O_NONBLOCK
 	if flags == unix.O_RDONLY|unix.O_NOATIME|unix.O_NONBLOCK && in.Flags&unix.O_TRUNC == 0 {
@@ -113,9 +113,7 @@ func (f *rawFS) openHandle(h *handle, flags uint32, out *fuse.OpenOut) {
 func (f *rawFS) Release(_ <-chan struct{}, in *fuse.ReleaseIn) {
 	f.stats.count(gate.OpRelease)
 	if h := f.handles.get(in.Fh); h != nil {
-		if f.flocks.some.Load() {
-			f.flocks.endWith(h, f.locks)
-		}
+		f.endFlocks(h)
 		f.locks.Released(h.id)
 		f.closeOrDefer(h)
 	}

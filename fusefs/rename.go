@@ -36,7 +36,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 	} else if r.from.Role().NamesCheckouts() {
 		defer f.git.Reread()
 	}
-	r.seen, r.free = f.targetsOf(r), f.git.MovesCheckout(r.inGit())
+	r.seen, r.free = f.rules.Names(r.old(), r.next(), r.in.Flags&unix.RENAME_EXCHANGE != 0), f.git.MovesCheckout(r.inGit())
 	turn, st := f.takeTurn(cancel, gate.OpRename, &in.InHeader, r.come(), r.goes()...)
 	if st != fuse.OK {
 		return st
@@ -55,7 +55,7 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 
 // admitRename asks the guards of both names, and takes the move lock.
 func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (permit, fuse.Status) {
-	m := engine.Mutation{Op: gate.OpRename, Caller: callerID(&r.in.InHeader), Names: []engine.Name{{Dir: r.from, Name: r.oldName}, {Dir: r.to, Name: r.newName}}}
+	m := engine.Mutation{Op: gate.OpRename, Caller: callerID(&r.in.InHeader), Names: []engine.Name{r.old(), r.next()}}
 	return f.begin(m, &nameMove{f: f, r: r, through: through})
 }
 

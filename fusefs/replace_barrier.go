@@ -2,7 +2,6 @@ package fusefs
 
 import (
 	"context"
-	"slices"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -12,7 +11,6 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 )
 
@@ -196,49 +194,6 @@ func byFile(thread uint32) bool {
 		return string(args[2]) == "0x0"
 	}
 	return false
-}
-
-// coverOf names the rule of a place that one covers.
-func coverOf(path string, p lockfile.Place) *gate.LockFile {
-	for _, i := range slices.Concat(p.Locks, p.Guards) {
-		return &gate.LockFile{Rule: i.Rule.Name, Path: path}
-	}
-	for _, r := range slices.Concat(p.Once, p.Keep, p.Append) {
-		return &gate.LockFile{Rule: r.Name, Path: path}
-	}
-	return nil
-}
-
-// coverOfNames is which rule covers a change of names. The locks below a directory are the next daemon's to know, so no directory
-// is renamed.
-func (f *rawFS) coverOfNames(op gate.Op, names []target) *gate.LockFile {
-	for _, s := range names {
-		if by := coverOf(s.path, s.place); by != nil {
-			return by
-		}
-		if s.path == "" || op != gate.OpRename && op != gate.OpRmdir {
-			continue
-		}
-		if op == gate.OpRename && !s.isDir {
-			continue
-		}
-		rules := f.opts.Locks.Rules()
-		if by := coverOf(s.path, lockfile.Place{Guards: rules.Below(s.path)}); by != nil {
-			return by
-		}
-		if op == gate.OpRename {
-			return &gate.LockFile{Rule: rules.All()[0].Name, Path: s.path}
-		}
-	}
-	return nil
-}
-
-func (f *rawFS) coverOfNode(op gate.Op, n *node) *gate.LockFile {
-	path, ok := f.pathOfFile(n)
-	if !ok || op == gate.OpTmpfile {
-		return nil
-	}
-	return coverOf(path, f.opts.Locks.Rules().At(path))
 }
 
 // ShutRules keeps out what rules cover. It returns when nothing of that is in flight but through open files. After an error

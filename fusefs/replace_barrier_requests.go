@@ -4,6 +4,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 )
 
@@ -24,19 +25,19 @@ func (t *nameTurn) End(done bool) {
 	t.leave()
 }
 
-// takeTurn is takeTurnInside for who comes to the barrier.
-func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []target, goes ...target) (*nameTurn, fuse.Status) {
+// takeTurn takes the turn for a change of names (lockfiles.Policy.Turn) for who comes to the barrier.
+func (f *rawFS) takeTurn(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []lockfiles.Name, goes ...lockfiles.Name) (*nameTurn, fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
 	leave, st := f.pass(atBarrier{op: op, h: h, signal: cancel, covered: func() *gate.LockFile {
-		return f.coverOfNames(op, append(goes, come...))
+		return f.rules.CoverOfNames(op, append(goes, come...))
 	}})
 	if st != fuse.OK {
 		return nil, st
 	}
-	t, st := f.takeTurnInside(cancel, op, h, come, goes...)
-	if st != fuse.OK {
+	t, err := f.rules.Turn(cancel, op, callerID(h), come, goes)
+	if st := f.answer(err); st != fuse.OK {
 		leave()
 		return nil, st
 	}
@@ -48,7 +49,7 @@ func (f *rawFS) admitNodeIf(signal <-chan struct{}, op gate.Op, h *fuse.InHeader
 	if !f.ruled() {
 		return f.admitNodeInside(signal, op, h, n, may)
 	}
-	leave, st := f.pass(atBarrier{op: op, h: h, signal: signal, covered: func() *gate.LockFile { return f.coverOfNode(op, n) }})
+	leave, st := f.pass(atBarrier{op: op, h: h, signal: signal, covered: func() *gate.LockFile { return f.rules.CoverOfInode(op, n) }})
 	if st != fuse.OK {
 		return permit{}, st
 	}

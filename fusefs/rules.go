@@ -1,127 +1,159 @@
 package fusefs
 
 import (
-	"slices"
+	"context"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
-	"github.com/jvsfs/jvsfs/gate/lockfile"
-	"github.com/jvsfs/jvsfs/gate/tenure"
+	"github.com/jvsfs/jvsfs/gate/engine"
+	"github.com/jvsfs/jvsfs/gate/policy/lockfiles"
+	"github.com/jvsfs/jvsfs/gate/tree"
+	"github.com/jvsfs/jvsfs/lease"
 )
 
-// Rules say which files are locks of other programs, and what they guard (gate/lockfile). A rule goes by the place that
-// the backing file system tells of an inode, as exempt places do, and never by a path of the caller. A mutation of what a
-// lock guards asks the guard of that lock besides those of the layout. A change of a lock's own name takes its turn
-// first (gate/tenure). Without rules all of this costs a comparison.
+// What rules say of other programs' lock files is asked here, and answered in package lockfiles.
 
 // ruled reports whether there are rules.
-func (f *rawFS) ruled() bool { return f.opts.Locks != nil }
+func (f *rawFS) ruled() bool { return f.rules != nil }
 
-// takeTurnInside waits for the turn to change names of locks, and judges the change. The names that come are those that are
-// made, or replaced by a rename. End must follow once the mutation has left its guards.
-func (f *rawFS) takeTurnInside(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, come []target, goes ...target) (t *tenure.Turn, st fuse.Status) {
+// ruledFiles is the file system as the rules see it.
+type ruledFiles struct{ f *rawFS }
+
+// PathOf is the path of an inode below the source; false if it has no name any more.
+func (r ruledFiles) PathOf(i tree.Inode) (string, bool) {
+	f, n := r.f, i.(*node) // no others are asked about
+	if n.IsDir() {
+		path, ok := f.dirPath(n)
+		return tree.Relative(path), ok
+	}
+	if path, ok := f.source.Path(n.fd); ok {
+		return path, ok
+	}
+	c := n.called.Load()
+	if c == nil || f.nodes.get(c.dir.id) != c.dir || f.nodeAt(c.dir, c.name) != n {
+		return "", false
+	}
+	return f.source.PathOf(c.dir.fd, c.name)
+}
+
+// Replaced reports whether another mount is in the place of this one.
+func (r ruledFiles) Replaced() bool { return r.f.replaceBarrier.gone() }
+
+// Waits begins a wait.
+func (r ruledFiles) Waits(who gate.Request) (off <-chan struct{}, end func()) {
+	return r.f.opts.Enforcement.Wait(who)
+}
+
+// Expire makes the kernel ask again for a name.
+func (r ruledFiles) Expire(dir tree.Key, name string) {
+	if n := r.f.nodes.find(dir); n != nil {
+		r.f.kernel.Expire(n.id, name)
+	}
+}
+
+// Prepare adds hooks to the guard of a lock. What the kernel believes of names rests on the guards of the layout, so
+// only pages are dropped.
+func (r ruledFiles) Prepare(g *gate.Guard) {
+	g.OnYield(r.f.flusher(g))
+	g.OnClose(func(lease.Loss) {
+		_ = r.f.dropPages(context.Background(), func(h *handle) bool { return h.restsOn(g) }) // without a deadline there is no error
+	})
+}
+
+// target is a name in a directory, and what the rules say of it.
+type target struct {
+	dir  *node
+	name string
+	seen lockfiles.Name
+}
+
+// targetOf finds out what the rules say of a name.
+func (f *rawFS) targetOf(dir *node, name string) target {
+	t := target{dir: dir, name: name}
+	if f.ruled() {
+		t.seen = f.rules.Name(t.engineName())
+	}
+	return t
+}
+
+// engineName is the name as the policies are asked about it.
+func (t target) engineName() engine.Name { return engine.Name{Dir: t.dir, Name: t.name} }
+
+// old and next are the names of a rename.
+func (r renaming) old() engine.Name  { return engine.Name{Dir: r.from, Name: r.oldName} }
+func (r renaming) next() engine.Name { return engine.Name{Dir: r.to, Name: r.newName} }
+
+// come are the names where something else lies after a rename, and goes the others.
+func (r renaming) come() []lockfiles.Name {
+	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
+		return r.seen[:]
+	}
+	return r.seen[1:]
+}
+
+func (r renaming) goes() []lockfiles.Name {
+	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
+		return nil
+	}
+	return r.seen[:1]
+}
+
+// movesFiles reports whether a rename is of files alone.
+func (r renaming) movesFiles() bool {
+	return r.seen[0].IsFile() && (r.in.Flags&unix.RENAME_EXCHANGE == 0 || r.seen[1].IsFile())
+}
+
+// ruledBy answers what the rules have said of a change. After a refusal it is guarded by nothing.
+func (f *rawFS) ruledBy(all lockfiles.Guards, err error) (lockfiles.Guards, fuse.Status) {
+	st := f.answer(err)
+	if st != fuse.OK {
+		all.Drop()
+		return nil, st
+	}
+	return all, fuse.OK
+}
+
+// guardsOfRename are the locks that guard either name of a rename.
+func (f *rawFS) guardsOfRename(r renaming) (all lockfiles.Guards, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
-	c := tenure.Change{Op: op}
-	for _, s := range come {
-		c.Names = nameOf(c.Names, s, op, true)
-	}
-	for _, s := range goes {
-		c.From = s.path
-		c.Names = nameOf(c.Names, s, op, false)
-	}
-	if len(c.Names) == 0 {
-		return nil, fuse.OK
-	}
-	c.Caller = callerID(h)
-	c.Away = func() (<-chan struct{}, func()) {
-		return f.opts.Enforcement.Wait(gate.Request{Op: op, Caller: c.Caller, Signal: cancel})
-	}
-	t, no, interrupted := f.opts.Locks.Begin(c)
-	switch {
-	case interrupted:
-		return nil, fuse.EINTR
-	case no != nil:
-		f.stats.outside.Add(1)
-		return nil, fuse.Status(no.Errno)
-	}
-	return t, fuse.OK
-}
-
-// nameOf adds a name to those of a change, if it is a lock's, or may be that of a directory with locks below.
-func nameOf(to []tenure.Name, s target, op gate.Op, comes bool) []tenure.Name {
-	if s.path == "" || len(s.place.Locks) == 0 && (op != gate.OpRename || !s.isDir) {
-		return to
-	}
-	return append(to, tenure.Name{Path: s.path, Comes: comes, Locks: s.place.Locks, File: s.gets, Exists: s.exists, IsDir: s.isDir})
-}
-
-// guarding is what guards what a mutation changes: a lock, or a maintenance window; or it counts the mutation.
-type guarding struct {
-	lock   *tenure.Lock
-	makes  bool // the mutation makes the name
-	window *tenure.Window
-	counts *tenure.Passing
-}
-
-// guardsOfName are the locks that guard a name. Of a directory, those of all right below it count as well.
-func (f *rawFS) guardsOfName(op gate.Op, s target) []guarding {
-	if s.path == "" {
-		return nil
-	}
-	all := f.guardedBy(nil, s.place.Guards, !s.exists)
-	if op == gate.OpRmdir || op == gate.OpRename && s.isDir {
-		all = f.guardedBy(all, f.opts.Locks.Rules().Below(s.path), false)
-	}
-	if !s.exists && len(s.place.Once) > 0 {
-		for _, g := range all {
-			g.lock.Bore(s.path)
+	for _, s := range r.seen {
+		of, err := f.rules.FixedName(gate.OpRename, callerID(&r.in.InHeader), s)
+		if all, st = f.ruledBy(append(all, of...), err); st != fuse.OK {
+			return nil, st
 		}
 	}
-	return all
+	return f.rules.GuardsOfRename(all, r.seen), fuse.OK
 }
 
-// guardsOfNode are the locks that guard an inode.
-func (f *rawFS) guardsOfNode(op gate.Op, at inodeTarget) []guarding {
-	if op == gate.OpTmpfile { // a file without a name is guarded nowhere
-		return nil
-	}
-	return f.guardedBy(nil, at.place.Guards, false)
-}
-
-func (f *rawFS) guardedBy(all []guarding, by []lockfile.Instance, makes bool) []guarding {
-	for _, i := range by {
-		l := f.opts.Locks.Use(i)
-		if slices.ContainsFunc(all, func(g guarding) bool { return g.lock == l }) {
-			l.Done()
-			continue
-		}
-		all = append(all, guarding{lock: l, makes: makes})
-	}
-	return all
-}
-
-// admitGuarded asks the guards of the locks.
+// admitGuarded asks the gates of lock files.
 func (p *permit) admitGuarded(h *fuse.InHeader) fuse.Status {
 	for _, g := range p.guarded {
-		if g.counts != nil {
-			continue
-		}
-		req := p.request(h, gate.NoEpoch)
-		req.At, req.May, req.Makes = nil, nil, g.makes // a rule outranks places that are exempt, and takes no lease
-		if _, st := p.enter(g.guard(), req, g.lock, fuse.EXDEV); st != fuse.OK {
+		if st := p.enterGuard(h, g); st != fuse.OK {
 			return st
 		}
 	}
 	return fuse.OK
 }
 
+// enterGuard asks the gate of a lock file, or of a window. A rule outranks places that are exempt, and takes no lease.
+func (p *permit) enterGuard(h *fuse.InHeader, g lockfiles.Guard) fuse.Status {
+	of := g.Gate()
+	if of == nil {
+		return fuse.OK
+	}
+	req := p.request(h, gate.NoEpoch)
+	req.At, req.May, req.Makes = nil, nil, g.Makes
+	_, st := p.enter(of, req, g.Lock, fuse.EXDEV)
+	return st
+}
+
 // dropGuarded lets go of the locks that admitGuarded has asked.
 func (p *permit) dropGuarded() {
-	drop(p.guarded)
+	p.guarded.Drop()
 	p.guarded = nil
 }
 
@@ -135,63 +167,37 @@ func (c claim) claimNow(op gate.Op, stored bool) gate.Epoch {
 	return c.epoch
 }
 
-// guardsOfRename are the locks that guard either name of a rename.
-func (f *rawFS) guardsOfRename(r renaming) (all []guarding, st fuse.Status) {
-	if !f.ruled() {
-		return nil, fuse.OK
+// admitSize refuses to truncate a file that only grows. on is the handle by which it was admitted, nil for none.
+func (f *rawFS) admitSize(p *permit, h *fuse.InHeader, n *node, on *handle, size uint64) fuse.Status {
+	switch {
+	case !f.ruled() || n.IsDir() || p.guarded.InWindow():
+		return fuse.OK
+	case on != nil && (on.grows != nil || on.made):
+		return f.admitGrowth(p, h, on, true, size)
 	}
-	var over []guarding
-	for _, s := range r.seen {
-		of, st := f.admitFixedName(gate.OpRename, &r.in.InHeader, s)
-		if st != fuse.OK {
-			drop(over)
-			return nil, st
-		}
-		over = append(over, of...)
+	if r := f.rules.Growing(n); r != nil {
+		return f.answer(f.rules.Grows(gate.OpSetAttr, callerID(h), n, r, n.fd, size))
 	}
-	all = append(over, f.guardsOfName(gate.OpRename, r.seen[0])...)
-	for _, g := range f.guardsOfName(gate.OpRename, r.seen[1]) {
-		if slices.ContainsFunc(all, func(have guarding) bool { return have.lock == g.lock }) {
-			g.lock.Done()
+	return fuse.OK
+}
+
+// admitGrowth refuses to write below the end of a file that only grows, but to the holder of a window, who enters it.
+func (f *rawFS) admitGrowth(p *permit, h *fuse.InHeader, on *handle, below bool, off uint64) fuse.Status {
+	if on.grows == nil && !on.made {
+		return fuse.OK
+	}
+	over := f.rules.Windows(on.node)
+	p.guarded = append(p.guarded, over...) // until the write has left
+	for _, w := range over {
+		if g := w.Gate(); g == nil || on.restsOn(g) {
 			continue
 		}
-		all = append(all, g)
-	}
-	return all, fuse.OK
-}
-
-// come are the names where something else lies after a rename, and goes the others.
-func (r renaming) come() []target {
-	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
-		return r.seen[:]
-	}
-	return r.seen[1:]
-}
-
-func (r renaming) goes() []target {
-	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
-		return nil
-	}
-	return r.seen[:1]
-}
-
-// guardsOfLink are the locks that guard a further name of an inode. It must be under the same locks, and as fixed, as
-// the inode is: otherwise it could be written by the other name. A name that is a lock itself guards nothing.
-func (f *rawFS) guardsOfLink(n *node, s target) (all []guarding, st fuse.Status) {
-	if !f.ruled() {
-		return nil, fuse.OK
-	}
-	if path, ok := f.pathOfFile(n); ok && len(s.place.Locks) == 0 {
-		of := f.opts.Locks.Rules().At(path)
-		// A name under once may be the last of a file that is made elsewhere, as git makes its objects.
-		if len(of.Once) > 0 && len(s.place.Once) == 0 || len(of.Append) > 0 != (len(s.place.Append) > 0) || !sameLocks(of.Guards, s.place.Guards) {
-			return nil, fuse.EXDEV
+		if st := p.enterGuard(h, w); st != fuse.OK {
+			return st
 		}
 	}
-	all = append(f.over(s.path, s.place), f.guardsOfName(gate.OpLink, s)...)
-	return all, fuse.OK
-}
-
-func sameLocks(a, b []lockfile.Instance) bool {
-	return slices.EqualFunc(a, b, func(x, y lockfile.Instance) bool { return x.Rule == y.Rule && x.Path == y.Path })
+	if over.InWindow() || on.grows == nil || !below {
+		return fuse.OK
+	}
+	return f.answer(f.rules.Grows(p.op, callerID(h), on.node, on.grows, on.fd, off))
 }

@@ -142,8 +142,8 @@ func Open(o Options) (*Server, error) {
 		err := fmt.Errorf("%s: %w: other hosts may write there too, and what they move is not seen in time", o.Source, ErrExempt)
 		return nil, errors.Join(err, s.fs.close())
 	}
-	if o.Locks != nil {
-		if err := o.Locks.Bind(lockedFiles{s.fs}); err != nil {
+	if s.fs.ruled() {
+		if err := s.fs.rules.Bind(); err != nil {
 			return nil, errors.Join(err, s.fs.close())
 		}
 	}

@@ -8,6 +8,7 @@ package engine
 import (
 	"slices"
 	"sync"
+	"syscall"
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
@@ -33,7 +34,7 @@ type Mutation struct {
 // Policy is one kind of guard over places. Its methods may be called at the same time.
 type Policy interface {
 	// Ask judges before anybody waits, and before a lease is taken for the change: what it refuses is refused to whoever asks. An error is
-	// the answer: a *[gate.Refusal], which is counted and told, or a [syscall.Errno].
+	// the answer: a *[gate.Refusal], which is counted and told, [Told], which is counted, or a [syscall.Errno].
 	Ask(m *Mutation) error
 	// Plan says, when the gates have agreed, what must be held while the change is made, and by whom it is judged then. It takes nothing and
 	// waits for nobody. An error is as that of Ask.
@@ -41,6 +42,11 @@ type Policy interface {
 	// Done says that the change was made. What was planned is still held.
 	Done(m *Mutation)
 }
+
+// Told is a refusal that was told already.
+type Told struct{ Errno syscall.Errno }
+
+func (t Told) Error() string { return t.Errno.Error() }
 
 // Plan is what a change needs.
 type Plan struct {

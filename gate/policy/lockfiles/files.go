@@ -1,7 +1,6 @@
-package fusefs
+package lockfiles
 
 import (
-	"context"
 	"errors"
 	"path"
 
@@ -10,15 +9,22 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/tenure"
 	"github.com/jvsfs/jvsfs/gate/tree"
-	"github.com/jvsfs/jvsfs/lease"
 )
 
-// lockedFiles is the backing file system as the book of tenures sees it.
-type lockedFiles struct{ f *rawFS }
+// Bind gives the book of tenures the backing file system (see [tenure.Book.Bind]).
+func (p *Policy) Bind() error { return p.book.Bind((*files)(p)) }
+
+// files is the backing file system as the book of tenures sees it.
+type files Policy
+
+// dirOf opens the directory of a path below the source.
+func (l *files) dirOf(rel string) (int, error) {
+	return l.tree.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+}
 
 // Look tells which file lies at a path below the source.
-func (l lockedFiles) Look(rel string) (tenure.File, bool) {
-	fd, err := l.f.source.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+func (l *files) Look(rel string) (tenure.File, bool) {
+	fd, err := l.dirOf(rel)
 	if err != nil {
 		return tenure.File{}, false
 	}
@@ -29,11 +35,14 @@ func (l lockedFiles) Look(rel string) (tenure.File, bool) {
 // fileAt tells which file lies at a name; with an empty name it is that behind the descriptor.
 func fileAt(dir int, name string) (tenure.File, bool) {
 	var sx unix.Statx_t
-	err := retry(func() error {
-		return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME|unix.STATX_MTIME, &sx)
-	})
-	if err != nil {
-		return tenure.File{}, false
+	for {
+		err := unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW|unix.AT_EMPTY_PATH, unix.STATX_INO|unix.STATX_BTIME|unix.STATX_MTIME, &sx)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, unix.EINTR) {
+			return tenure.File{}, false
+		}
 	}
 	file := tenure.File{Dev: unix.Mkdev(sx.Dev_major, sx.Dev_minor), Inode: sx.Ino, Mtime: sx.Mtime.Sec*1e9 + int64(sx.Mtime.Nsec)}
 	if sx.Mask&unix.STATX_BTIME != 0 {
@@ -43,11 +52,11 @@ func fileAt(dir int, name string) (tenure.File, bool) {
 }
 
 // Read reads a regular file.
-func (l lockedFiles) Read(rel string, most int64) ([]byte, error) { return l.f.source.Read(rel, most) }
+func (l *files) Read(rel string, most int64) ([]byte, error) { return l.tree.Read(rel, most) }
 
 // Remove removes a lock file if it is this very file. The book lets nobody else change its name meanwhile.
-func (l lockedFiles) Remove(rel string, is tenure.File) error {
-	dir, err := l.f.source.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+func (l *files) Remove(rel string, is tenure.File) error {
+	dir, err := l.dirOf(rel)
 	if err != nil {
 		return err
 	}
@@ -56,12 +65,12 @@ func (l lockedFiles) Remove(rel string, is tenure.File) error {
 	if now, there := fileAt(dir, name); !there || now.Dev != is.Dev || now.Inode != is.Inode || now.Birth != is.Birth {
 		return nil // it has gone past the mount
 	}
-	pass, ok, _ := l.f.opts.Enforcement.Outside(false)
+	pass, ok, _ := l.enforcement.Outside(false)
 	if !ok {
 		return unix.EROFS
 	}
 	defer pass.Leave()
-	if l.f.opts.Enforcement.Quiesced() { // a snapshot must not see it go
+	if l.enforcement.Quiesced() { // a snapshot must not see it go
 		return unix.EBUSY
 	}
 	if err = unix.Unlinkat(dir, name, 0); errors.Is(err, unix.EISDIR) {
@@ -71,26 +80,18 @@ func (l lockedFiles) Remove(rel string, is tenure.File) error {
 }
 
 // Forget makes the kernel ask again for a name.
-func (l lockedFiles) Forget(rel string) {
-	dir, err := l.f.source.Open(path.Dir(rel), unix.O_PATH|unix.O_DIRECTORY)
+func (l *files) Forget(rel string) {
+	dir, err := l.dirOf(rel)
 	if err != nil {
 		return // the directory is gone, and the name with it
 	}
-	st, ok := statOf(dir)
+	var st unix.Stat_t
+	err = unix.Fstat(dir, &st)
 	_ = unix.Close(dir)
-	if !ok {
-		return
-	}
-	if n := l.f.nodes.find(tree.KeyOf(&st)); n != nil {
-		l.f.kernel.Expire(n.id, path.Base(rel))
+	if err == nil {
+		l.fs.Expire(tree.KeyOf(&st), path.Base(rel))
 	}
 }
 
-// Prepare adds hooks to the guard of a lock. What the kernel believes of names rests on the guards of the layout, so
-// only pages are dropped.
-func (l lockedFiles) Prepare(g *gate.Guard) {
-	g.OnYield(l.f.flusher(g))
-	g.OnClose(func(lease.Loss) {
-		_ = l.f.dropPages(context.Background(), func(h *handle) bool { return h.restsOn(g) }) // without a deadline there is no error
-	})
-}
+// Prepare adds hooks to the guard of a lock, or of a window.
+func (l *files) Prepare(g *gate.Guard) { l.fs.Prepare(g) }
