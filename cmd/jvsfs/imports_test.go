@@ -113,7 +113,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"gate/policy/git":       {"gate", "gate/engine", "gate/layout", "gate/process", "gate/tree", "lease"},
 		"gate/policy/hardlink":  {"gate", "gate/layout", "gate/tree"},
 		"gate/policy/jvs":       {"gate", "gate/engine", "gate/layout", "gate/process", "gate/tree"},
-		"gate/policy/lockfiles": {"gate", "gate/engine", "gate/layout", "gate/lockfile", "gate/process", "gate/tenure", "gate/tree"},
+		"gate/policy/lockfiles": {"gate", "gate/engine", "gate/layout", "gate/lockfile", "gate/process", "gate/tenure", "gate/tree", "lease"},
 		"fusefs":                {"fusefs/flock", "fusefs/inotify", "fusefs/transport", "gate", "gate/engine", "gate/layout", "gate/lockfile", "gate/policy/exempt", "gate/policy/git", "gate/policy/hardlink", "gate/policy/jvs", "gate/policy/lockfiles", "gate/process", "gate/tenure", "gate/tree", "lease"},
 		"cmd/jvsfs":             {insideOf + "cli", insideOf + "cli/exec", insideOf + "api", insideOf + "daemon/metrics", insideOf + "exporter", "lease"}, // all but the first for its tests
 	}
