@@ -106,7 +106,8 @@ func (p *permit) end() {
 		p.by = nil
 	}
 	p.held.Release()
-	p.dropGuarded()
+	p.guarded.Drop()
+	p.guarded = nil
 	if p.barrier != nil {
 		p.barrier()
 		p.barrier = nil
@@ -279,16 +280,15 @@ func (c *nodeChange) ask() (p permit, st fuse.Status) {
 	if st := f.answer(f.git.AskContent(c.op, callerID(c.h), n)); st != fuse.OK {
 		return permit{}, st
 	}
-	ruled := f.rules.Place(n)
 	if c.knows, st = f.linksKnown(n); st != fuse.OK {
 		return permit{}, st
 	}
-	over, st := f.ruledBy(f.rules.FixedInode(c.op, callerID(c.h), n, ruled))
+	guarded, st := f.rulesOfInode(c.op, c.h, n)
 	if st != fuse.OK {
 		return permit{}, st
 	}
 	c.rules = f.rulesIf(c.knows, n, make([]*layout.Rule, 0, 4))
-	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: append(over, f.rules.GuardsOfInode(c.op, ruled)...)}
+	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: guarded}
 	as.needs = needs{unknown: !c.knows, repository: f.holdOfNode(n)}
 	return f.admitAs(as, c.h, c.rules)
 }
@@ -340,7 +340,7 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 			return permit{}, st
 		}
 	}
-	over, st := f.ruledBy(f.rules.FixedName(op, callerID(h), c.at.seen))
+	guarded, st := f.rulesOfName(op, h, c.at)
 	if st != fuse.OK {
 		return permit{}, st
 	}
@@ -348,7 +348,7 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 	return f.admitAs(permit{
 		needs: needs{moves: gate.Reserved(name), repository: f.holdOfEntry(c.by.content, dir)}, // such a name must not come into a directory that is being moved because it had none
 		op:    op, place: f.exempt.OfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
-		at: dir, name: name, guarded: append(over, f.rules.Guards(op, c.at.seen)...),
+		at: dir, name: name, guarded: guarded,
 	}, h, c.by.rules)
 }
 

@@ -76,6 +76,10 @@ func (f *rawFS) admitClaims(p permit, h *fuse.InHeader, on *handle, revoked bool
 			return permit{}, st
 		}
 	}
+	if st := f.admitWindows(&p, h, on); st != fuse.OK {
+		p.abandon()
+		return permit{}, st
+	}
 	admitted(op, &p)
 	p.begin(f, on.node)
 	return p, fuse.OK

@@ -91,7 +91,7 @@ func (c *furtherName) ask() (p permit, st fuse.Status) {
 		return permit{}, fuse.EXDEV
 	}
 	c.rule = rules[0]
-	guarded, st := f.ruledBy(f.rules.GuardsOfLink(n, c.at.seen))
+	guarded, st := f.rulesOfLink(n, c.at)
 	if st != fuse.OK {
 		return permit{}, st
 	}

@@ -84,7 +84,7 @@ func (c *nameMove) ask() (permit, fuse.Status) {
 	if st := f.answer(f.git.AskName(gate.OpRename, callerID(h), r.to, r.newName)); st != fuse.OK {
 		return permit{}, st
 	}
-	guarded, st := f.guardsOfRename(r)
+	guarded, st := f.rulesOfRename(r)
 	if st != fuse.OK {
 		return permit{}, st
 	}

@@ -105,6 +105,31 @@ func (r renaming) movesFiles() bool {
 	return r.seen[0].IsFile() && (r.in.Flags&unix.RENAME_EXCHANGE == 0 || r.seen[1].IsFile())
 }
 
+// rulesOfName refuses a change of a name, or says what guards it.
+func (f *rawFS) rulesOfName(op gate.Op, h *fuse.InHeader, at target) (lockfiles.Guards, fuse.Status) {
+	if !f.ruled() {
+		return nil, fuse.OK
+	}
+	over, st := f.ruledBy(f.rules.FixedName(op, callerID(h), at.seen))
+	if st != fuse.OK {
+		return nil, st
+	}
+	return append(over, f.rules.Guards(op, at.seen)...), fuse.OK
+}
+
+// rulesOfInode is rulesOfName for an inode.
+func (f *rawFS) rulesOfInode(op gate.Op, h *fuse.InHeader, n *node) (lockfiles.Guards, fuse.Status) {
+	if !f.ruled() {
+		return nil, fuse.OK
+	}
+	at := f.rules.Place(n)
+	over, st := f.ruledBy(f.rules.FixedInode(op, callerID(h), n, at))
+	if st != fuse.OK {
+		return nil, st
+	}
+	return append(over, f.rules.GuardsOfInode(op, at)...), fuse.OK
+}
+
 // ruledBy answers what the rules have said of a change. After a refusal it is guarded by nothing.
 func (f *rawFS) ruledBy(all lockfiles.Guards, err error) (lockfiles.Guards, fuse.Status) {
 	st := f.answer(err)
@@ -115,8 +140,8 @@ func (f *rawFS) ruledBy(all lockfiles.Guards, err error) (lockfiles.Guards, fuse
 	return all, fuse.OK
 }
 
-// guardsOfRename are the locks that guard either name of a rename.
-func (f *rawFS) guardsOfRename(r renaming) (all lockfiles.Guards, st fuse.Status) {
+// rulesOfRename is rulesOfName for both names of a rename.
+func (f *rawFS) rulesOfRename(r renaming) (all lockfiles.Guards, st fuse.Status) {
 	if !f.ruled() {
 		return nil, fuse.OK
 	}
@@ -127,6 +152,14 @@ func (f *rawFS) guardsOfRename(r renaming) (all lockfiles.Guards, st fuse.Status
 		}
 	}
 	return f.rules.GuardsOfRename(all, r.seen), fuse.OK
+}
+
+// rulesOfLink is rulesOfName for a further name of an inode.
+func (f *rawFS) rulesOfLink(n *node, at target) (lockfiles.Guards, fuse.Status) {
+	if !f.ruled() {
+		return nil, fuse.OK
+	}
+	return f.ruledBy(f.rules.GuardsOfLink(n, at.seen))
 }
 
 // admitGuarded asks the gates of lock files.
@@ -149,12 +182,6 @@ func (p *permit) enterGuard(h *fuse.InHeader, g lockfiles.Guard) fuse.Status {
 	req.At, req.May, req.Makes = nil, nil, g.Makes
 	_, st := p.enter(of, req, g.Lock, fuse.EXDEV)
 	return st
-}
-
-// dropGuarded lets go of the locks that admitGuarded has asked.
-func (p *permit) dropGuarded() {
-	p.guarded.Drop()
-	p.guarded = nil
 }
 
 // claimNow is the epoch in which a claim is judged. Whoever holds the lock now may write through a file that was opened
@@ -181,13 +208,14 @@ func (f *rawFS) admitSize(p *permit, h *fuse.InHeader, n *node, on *handle, size
 	return fuse.OK
 }
 
-// admitGrowth refuses to write below the end of a file that only grows, but to the holder of a window, who enters it.
-func (f *rawFS) admitGrowth(p *permit, h *fuse.InHeader, on *handle, below bool, off uint64) fuse.Status {
-	if on.grows == nil && !on.made {
+// admitWindows asks the gates of the maintenance windows that are open over a file which is changed through a handle that a rule says
+// something of. The change is counted until it has left. It may wait there, so it holds nothing else yet.
+func (f *rawFS) admitWindows(p *permit, h *fuse.InHeader, on *handle) fuse.Status {
+	if on.grows == nil && !on.made || p.op == gate.OpFsync {
 		return fuse.OK
 	}
 	over := f.rules.Windows(on.node)
-	p.guarded = append(p.guarded, over...) // until the write has left
+	p.guarded = append(p.guarded, over...)
 	for _, w := range over {
 		if g := w.Gate(); g == nil || on.restsOn(g) {
 			continue
@@ -196,7 +224,12 @@ func (f *rawFS) admitGrowth(p *permit, h *fuse.InHeader, on *handle, below bool,
 			return st
 		}
 	}
-	if over.InWindow() || on.grows == nil || !below {
+	return fuse.OK
+}
+
+// admitGrowth refuses to write below the end of a file that only grows, but in a window, which admitWindows has asked.
+func (f *rawFS) admitGrowth(p *permit, h *fuse.InHeader, on *handle, below bool, off uint64) fuse.Status {
+	if on.grows == nil || !below || p.guarded.InWindow() {
 		return fuse.OK
 	}
 	return f.answer(f.rules.Grows(p.op, callerID(h), on.node, on.grows, on.fd, off))

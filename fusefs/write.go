@@ -115,7 +115,11 @@ func (f *rawFS) admitWrite(cancel <-chan struct{}, in *fuse.WriteIn, h *handle) 
 	}
 	if st == fuse.OK && !p.byPlace() && !h.node.mappedAlike(h) {
 		p.abandon()
-		p, st = f.admitMapping(&in.InHeader, h)
+		if p, st = f.admitMapping(&in.InHeader, h); st == fuse.OK {
+			if st = f.admitWindows(&p, &in.InHeader, h); st != fuse.OK {
+				p.abandon()
+			}
+		}
 	}
 	if st != fuse.OK {
 		// Mappings see the page until the kernel drops it.
