@@ -275,9 +275,9 @@ type nodeChange struct {
 	rules []*layout.Rule
 }
 
-func (c *nodeChange) ask() (p permit, st fuse.Status) {
+func (c *nodeChange) ask(m *engine.Mutation) (p permit, st fuse.Status) {
 	f, n := c.f, c.n
-	if st := f.answer(f.git.AskContent(c.op, callerID(c.h), n)); st != fuse.OK {
+	if st := f.askFirst(m); st != fuse.OK {
 		return permit{}, st
 	}
 	if c.knows, st = f.linksKnown(n); st != fuse.OK {
@@ -289,7 +289,7 @@ func (c *nodeChange) ask() (p permit, st fuse.Status) {
 	}
 	c.rules = f.rulesIf(c.knows, n, make([]*layout.Rule, 0, 4))
 	as := permit{op: c.op, place: f.exempt.OfInode(c.op, n), may: c.may, signal: c.signal, at: n, guarded: guarded}
-	as.needs = needs{unknown: !c.knows, repository: f.holdOfNode(n)}
+	as.needs = needs{unknown: !c.knows}
 	return f.admitAs(as, c.h, c.rules)
 }
 
@@ -300,9 +300,11 @@ func (c *nodeChange) learn() fuse.Status {
 	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
 }
 
-func (c *nodeChange) still(p *permit) bool {
-	p.begin(c.f, c.n)
-	return !p.held.Has(engine.Repository) || layout.SameRules(c.rules, c.f.rulesIf(c.knows, c.n, nil))
+func (c *nodeChange) starts(p *permit)     { p.begin(c.f, c.n) }
+func (c *nodeChange) By() engine.Judgement { return engine.Judgement{Rules: c.rules} }
+
+func (c *nodeChange) Again() engine.Judgement {
+	return engine.Judgement{Rules: c.f.rulesIf(c.knows, c.n, nil)}
 }
 
 // admitEntry asks whether the caller may change the entry name in dir.
@@ -323,11 +325,11 @@ type entryChange struct {
 	h      *fuse.InHeader
 	at     target
 
-	by judgement
+	by engine.Judgement
 }
 
 // ask judges by what lies in the repository now.
-func (c *entryChange) ask() (permit, fuse.Status) {
+func (c *entryChange) ask(m *engine.Mutation) (permit, fuse.Status) {
 	f, op, h, dir, name := c.f, c.op, c.h, c.at.dir, c.at.name
 	if f.sealedIn(op, dir, name) {
 		return permit{}, f.refuseRule(op, callerID(h), layout.Sealed)
@@ -335,29 +337,27 @@ func (c *entryChange) ask() (permit, fuse.Status) {
 	if r := f.covers(op, dir, name); r != nil {
 		return permit{}, f.refuseRule(op, callerID(h), r)
 	}
-	if op == gate.OpUnlink {
-		if st := f.answer(f.git.AskName(op, callerID(h), dir, name)); st != fuse.OK {
-			return permit{}, st
-		}
+	if st := f.askFirst(m); st != fuse.OK {
+		return permit{}, st
 	}
 	guarded, st := f.rulesOfName(op, h, c.at)
 	if st != fuse.OK {
 		return permit{}, st
 	}
-	c.by.rules, c.by.content = f.nameRules(callerID(h), op, dir, name)
+	c.by = c.Again()
 	return f.admitAs(permit{
-		needs: needs{moves: gate.Reserved(name), repository: f.holdOfEntry(c.by.content, dir)}, // such a name must not come into a directory that is being moved because it had none
+		needs: needs{moves: gate.Reserved(name)}, // such a name must not come into a directory that is being moved because it had none
 		op:    op, place: f.exempt.OfEntry(op, dir, name), may: mayEntry(op, dir, name), signal: c.signal, round: roundBy(op, dir),
 		at: dir, name: name, guarded: guarded,
-	}, h, c.by.rules)
+	}, h, c.by.Rules)
 }
 
-func (c *entryChange) judge() (by judgement) {
-	by.rules, by.content = c.f.nameRules(callerID(c.h), c.op, c.at.dir, c.at.name)
+func (c *entryChange) By() engine.Judgement { return c.by }
+
+func (c *entryChange) Again() (by engine.Judgement) {
+	by.Rules, by.Content = c.f.nameRules(callerID(c.h), c.op, c.at.dir, c.at.name)
 	return by
 }
-
-func (c *entryChange) still(*permit) bool { return c.by.still(c.judge) }
 
 // roundBy returns the directory in which the kernel repeats a call that was answered with ESTALE, or
 // nil. bind(2) makes a node and is not repeated (unix_bind_bsd).

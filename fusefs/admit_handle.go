@@ -31,20 +31,22 @@ func (f *rawFS) admitHandleInside(as permit, h *fuse.InHeader, on *handle) (perm
 		if st != fuse.OK {
 			return p, st
 		}
-		if f.git != nil {
-			p.hold(f, f.holdOfNode(on.node))
-			if !revoked && f.lostBranch(on) {
-				on.revoked.Store(true)
+		if len(f.policies) > 0 {
+			again := false
+			if p, again, st = f.askPolicies(p, engine.Mutation{Op: op, Caller: callerID(h), Inode: on.node}); again {
+				continue
+			}
+			if st != fuse.OK {
+				return p, st
 			}
 		}
-		switch {
-		case on.revoked.Load() != revoked:
-			p.abandon()
-		case len(f.policies) == 0:
-			return p, fuse.OK
-		default:
-			return f.askPolicies(p, engine.Mutation{Op: op, Caller: callerID(h), Inode: on.node})
+		if f.git != nil && !revoked && f.lostBranch(on) {
+			on.revoked.Store(true)
 		}
+		if on.revoked.Load() == revoked {
+			return p, fuse.OK
+		}
+		p.abandon()
 	}
 }
 

@@ -13,25 +13,27 @@ import (
 
 // change is a mutation that is judged by what lies in the tree, which others may change meanwhile.
 type change interface {
-	// ask asks the gates, by what is known now, and says what else is needed. It does not wait for anything else.
-	ask() (permit, fuse.Status)
+	engine.Judge
+	// ask asks the policies what they refuse to anybody, and the gates, by what is known now, and says what else is needed. It does not wait
+	// for anything else.
+	ask(m *engine.Mutation) (permit, fuse.Status)
 	// learn finds out what ask did not know, while nothing is held.
 	learn() fuse.Status
-	// still reports whether it would be judged as it was, now that all is held.
-	still(p *permit) bool
+	// starts is called when all is held.
+	starts(p *permit)
 }
 
-// needs is what a change needs besides the passes of its gates.
+// needs is what a change needs besides the passes of its gates, and what its policies plan.
 type needs struct {
-	unknown    bool // not all was known by which it is to be judged
-	moves      bool // the move lock, whatever has admitted the change
-	repository hold
+	unknown bool // not all was known by which it is to be judged
+	moves   bool // the move lock, whatever has admitted the change
 }
 
-// everyNameKnown is for a change that needs no search before.
+// everyNameKnown is for a change of names that needs no search before.
 type everyNameKnown struct{}
 
 func (everyNameKnown) learn() fuse.Status { return fuse.OK }
+func (everyNameKnown) starts(*permit)     {}
 
 // beginTries bounds how often a change is judged anew because of what others have changed meanwhile.
 const beginTries = 3
@@ -39,17 +41,9 @@ const beginTries = 3
 // begin admits a change: ask, take what is needed in the order of [engine.Rank], and look again. It is the one loop in which this stands. A
 // change through a handle is judged by the epochs of the handle instead (admitHandleInside).
 func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
-	ask := c.ask
-	if len(f.policies) > 0 {
-		ask = func() (permit, fuse.Status) {
-			if st := f.answer(f.policies.Ask(&m)); st != fuse.OK {
-				return permit{}, st
-			}
-			return c.ask()
-		}
-	}
+	m.Judge = c
 	for range beginTries {
-		p, st := f.settled(ask)
+		p, st := f.settled(func() (permit, fuse.Status) { return c.ask(&m) })
 		if st != fuse.OK {
 			return p, st
 		}
@@ -64,17 +58,18 @@ func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
 			p.abandon()
 			return permit{}, fuse.EBUSY
 		}
-		if p.needs.repository != holdNothing {
-			p.hold(f, p.needs.repository)
-		}
-		switch {
-		case !c.still(&p):
-			p.abandon()
-		case len(f.policies) > 0:
-			return f.askPolicies(p, m)
-		default:
+		if len(f.policies) == 0 {
+			c.starts(&p)
 			return p, fuse.OK
 		}
+		p, again, st := f.askPolicies(p, m)
+		if again {
+			continue
+		}
+		if st == fuse.OK {
+			c.starts(&p)
+		}
+		return p, st
 	}
 	return permit{}, f.refused() // what lies there changes all the time
 }
@@ -87,21 +82,40 @@ func (p *permit) takeMoves() bool {
 	return p.place.Take()
 }
 
-// askPolicies has the policies of the mount judge a change that the gates have admitted. After a refusal nothing is held.
-func (f *rawFS) askPolicies(p permit, m engine.Mutation) (permit, fuse.Status) {
+// askFirst asks the policies what they refuse to anybody, whatever the gates say.
+func (f *rawFS) askFirst(m *engine.Mutation) fuse.Status {
+	if len(f.policies) == 0 {
+		return fuse.OK
+	}
+	return f.answer(f.policies.Ask(m))
+}
+
+// askPolicies has the policies of the mount judge a change that the gates have admitted. After a refusal nothing is held, and neither if the
+// gates are to be asked again.
+func (f *rawFS) askPolicies(p permit, m engine.Mutation) (_ permit, again bool, st fuse.Status) {
 	by, err := f.policies.Admit(m, &p.held)
 	p.by = by
-	st := f.answer(err)
-	if st != fuse.OK {
+	if again = errors.Is(err, engine.ErrAgain); !again {
+		st = f.answer(err)
+	}
+	if again || st != fuse.OK {
 		p.abandon()
 	}
-	return p, st
+	return p, again, st
 }
 
 // answer is that to the verdict of a policy. If the mount only observes, a refusal is told and not made.
-func (f *rawFS) answer(err error) fuse.Status {
+func (f *rawFS) answer(err error) (st fuse.Status) {
 	if err == nil {
 		return fuse.OK
+	}
+	if all, joined := err.(interface{ Unwrap() []error }); joined {
+		for _, err := range all.Unwrap() {
+			if st = f.answer(err); st != fuse.OK {
+				break
+			}
+		}
+		return st
 	}
 	if no, is := errors.AsType[*gate.Refusal](err); is {
 		return f.refuseUnlessObserving(*no)

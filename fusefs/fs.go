@@ -53,7 +53,7 @@ type rawFS struct {
 	hardlinks      *hardlink.Index
 	git            *git.Repository   // nil: there is none
 	jvs            *jvs.Snapshots    // nil: JVS keeps none here
-	policies       engine.Policies   // jvs, if there is any
+	policies       engine.Policies   // git and jvs, if there are any
 	rules          *lockfiles.Policy // nil: there are none of lock files
 	replaceBarrier replaceBarrier
 	places         *knownPlaces // nil: none is remembered
@@ -110,6 +110,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		f.policies = append(f.policies, f.jvs)
 	}
 	if f.git != nil {
+		f.policies = append(f.policies, f.git)
 		f.git.Reread()
 		for _, k := range f.git.Above() {
 			f.above[k] = true

@@ -8,19 +8,7 @@ import (
 	"github.com/hanwen/go-fuse/v2/fuse"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
-
-	"github.com/jvsfs/jvsfs/gate/layout"
 )
-
-// What was judged by the content is judged again before it is done.
-func TestAJudgementByContentIsRepeatedWhenTheContentChanged(t *testing.T) {
-	by := judgement{rules: []*layout.Rule{layout.Common}, content: true}
-	again := func(r *layout.Rule) func() judgement {
-		return func() judgement { return judgement{[]*layout.Rule{r}, true} }
-	}
-	require.True(t, by.still(again(layout.Common)))
-	require.False(t, by.still(again(layout.Fixed)))
-}
 
 // What somebody makes at a new name after nobody had to be asked for it is not replaced.
 func TestAFreeNameIsTakenOnlyWhileItIsFree(t *testing.T) {

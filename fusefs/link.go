@@ -77,8 +77,11 @@ type furtherName struct {
 }
 
 // ask judges by the names known so far.
-func (c *furtherName) ask() (p permit, st fuse.Status) {
+func (c *furtherName) ask(m *engine.Mutation) (p permit, st fuse.Status) {
 	f, n, dir, name := c.f, c.n, c.at.dir, c.at.name
+	if st := f.askFirst(m); st != fuse.OK {
+		return permit{}, st
+	}
 	if c.knows, st = f.linksKnown(n); st != fuse.OK {
 		return permit{}, st
 	}
@@ -96,7 +99,7 @@ func (c *furtherName) ask() (p permit, st fuse.Status) {
 		return permit{}, st
 	}
 	return f.admitAs(permit{
-		needs: needs{unknown: !c.knows, moves: true, repository: f.holdOfEntry(false, dir)},
+		needs: needs{unknown: !c.knows, moves: true},
 		op:    gate.OpLink, place: f.exempt.OfLink(n, dir, name), may: mayLink(n, dir), signal: c.signal, round: dir, guarded: guarded,
 	}, c.h, rules)
 }
@@ -105,7 +108,9 @@ func (c *furtherName) learn() fuse.Status {
 	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
 }
 
-func (c *furtherName) still(*permit) bool { return true }
+func (c *furtherName) starts(*permit)          {}
+func (c *furtherName) By() engine.Judgement    { return engine.Judgement{} } // the content of files never decides
+func (c *furtherName) Again() engine.Judgement { return engine.Judgement{} }
 
 // Unlink removes a name.
 func (f *rawFS) Unlink(cancel <-chan struct{}, h *fuse.InHeader, name string) fuse.Status {
@@ -137,17 +142,11 @@ func (f *rawFS) remove(cancel <-chan struct{}, op gate.Op, h *fuse.InHeader, nam
 		defer f.git.Reread() // once the change has left
 	}
 	defer p.leave(&st)
-	defer f.git.LockNames(name)()
-	lock, locks := f.git.LockAt(dir, name)
 	went, own := p.dying(), changing(dir, name, 1)
 	st = status(retry(func() error { return unix.Unlinkat(dir.fd, name, flags) }))
 	went(st == fuse.OK)
 	if st != fuse.OK {
 		own.unchanged()
-		return st
-	}
-	if locks {
-		f.git.Unlock(lock)
 	}
 	return st
 }

@@ -66,22 +66,19 @@ type nameMove struct {
 	r       renaming
 	through *gate.Freeze
 
-	by judgement
+	by engine.Judgement
 }
 
 // ask judges by what lies in the repository now.
-func (c *nameMove) ask() (permit, fuse.Status) {
+func (c *nameMove) ask(m *engine.Mutation) (permit, fuse.Status) {
 	f, r, h, ok := c.f, c.r, &c.r.in.InHeader, false
-	if c.by.rules, c.by.content, ok = f.renameRules(r); !ok {
+	if c.by.Rules, c.by.Content, ok = f.renameRules(r); !ok {
 		return permit{}, fuse.EXDEV
 	}
 	if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
 		return permit{}, f.refuseRule(gate.OpRename, callerID(h), rule)
 	}
-	if st := f.answer(f.git.AskName(gate.OpRename, callerID(h), r.from, r.oldName)); st != fuse.OK {
-		return permit{}, st
-	}
-	if st := f.answer(f.git.AskName(gate.OpRename, callerID(h), r.to, r.newName)); st != fuse.OK {
+	if st := f.askFirst(m); st != fuse.OK {
 		return permit{}, st
 	}
 	guarded, st := f.rulesOfRename(r)
@@ -89,27 +86,24 @@ func (c *nameMove) ask() (permit, fuse.Status) {
 		return permit{}, st
 	}
 	return f.admitAs(permit{
-		needs: needs{moves: true, repository: f.holdOfEntry(c.by.content, r.from, r.to)},
+		needs: needs{moves: true},
 		op:    gate.OpRename, guarded: guarded, through: c.through, signal: r.signal, place: f.exempt.OfRename(r.from, r.oldName, r.to, r.newName, r.in.Flags),
 		may: mayRename(r.from, r.oldName, r.to, r.newName), round: r.from,
-	}, h, c.by.rules)
+	}, h, c.by.Rules)
 }
 
-func (c *nameMove) still(*permit) bool {
-	return c.by.still(func() (by judgement) {
-		by.rules, by.content, _ = c.f.renameRules(c.r)
-		return by
-	})
+func (c *nameMove) By() engine.Judgement { return c.by }
+
+func (c *nameMove) Again() (by engine.Judgement) {
+	by.Rules, by.Content, _ = c.f.renameRules(c.r)
+	return by
 }
 
 // renameAt makes the rename and notes the new places.
 func (f *rawFS) renameAt(r renaming, p *permit) fuse.Status {
-	defer f.git.LockNames(r.oldName, r.newName)()
 	if !r.movesFiles() {
 		defer f.places.move()()
 	}
-	lock, locks := f.git.LockAt(r.from, r.oldName)
-	replaced, replaces := f.git.LockAt(r.to, r.newName)
 	went := p.dying()
 	events := 1
 	if r.in.Flags&unix.RENAME_EXCHANGE != 0 {
@@ -130,12 +124,6 @@ func (f *rawFS) renameAt(r renaming, p *permit) fuse.Status {
 		gone.unchanged()
 		come.unchanged()
 		return status(err)
-	}
-	switch {
-	case replaces:
-		f.git.LockMoved(lock, &replaced)
-	case locks:
-		f.git.LockMoved(lock, nil)
 	}
 	f.renames.Add(1) // before long timeouts are moved, see cacheGen
 	wide := f.resettle(r.from, r.oldName, r.to, r.newName)

@@ -108,7 +108,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"lease/etcd": {"lease", "lease/record"}, "mountcfg": {}, "gate/lockfile": {}, "gate/process": {}, "gate/wait": {"gate/process"},
 		"gate": {"gate/lockfile", "gate/process", "gate/wait", "lease", "lease/record"}, "gate/layout": {"gate/lockfile", "lease", "lease/record"},
 		"gate/tenure": {"gate", "gate/lockfile", "gate/process", "lease", "lease/record"}, "fusefs/transport": {}, "fusefs/inotify": {}, "fusefs/flock": {"gate/process"},
-		"gate/tree": {"gate/layout"}, "gate/engine": {"gate", "gate/process", "gate/tree"},
+		"gate/tree": {"gate/layout"}, "gate/engine": {"gate", "gate/layout", "gate/process", "gate/tree"},
 		"gate/policy/exempt":    {"gate", "gate/engine", "gate/layout", "gate/tree"},
 		"gate/policy/git":       {"gate", "gate/engine", "gate/layout", "gate/process", "gate/tree", "lease"},
 		"gate/policy/hardlink":  {"gate", "gate/layout", "gate/tree"},

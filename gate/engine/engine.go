@@ -6,11 +6,13 @@
 package engine
 
 import (
+	"errors"
 	"slices"
 	"sync"
 	"syscall"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tree"
 )
@@ -19,7 +21,26 @@ import (
 type Name struct {
 	Dir  tree.Inode
 	Name string
+	// Was is what lay there when all was held, as a policy has noted it that needs it when the change is done. The zero value: none has.
+	Was tree.Key
 }
+
+// Judgement is by which rules the gates are asked about a change, and whether the content of files decided which.
+type Judgement struct {
+	Rules   []*layout.Rule
+	Content bool
+}
+
+// Judge tells the judgement of one change.
+type Judge interface {
+	// By is the one by which the gates have agreed.
+	By() Judgement
+	// Again is the one by which they would be asked now.
+	Again() Judgement
+}
+
+// ErrAgain is what a policy says of a change that would be judged otherwise by now: the gates are to be asked again.
+var ErrAgain = errors.New("it would be judged otherwise by now")
 
 // Mutation is one change that a request asks for.
 type Mutation struct {
@@ -29,15 +50,20 @@ type Mutation struct {
 	Inode tree.Inode
 	// Names change: they come, go, or change hands. Of a rename it is both, the old one first.
 	Names []Name
+	// Judge is nil for what is judged by the epochs of a handle.
+	Judge Judge
+	// Made is the inode that was made, if a policy needs it when the change is done. See [Admitted.Made].
+	Made tree.Key
 }
 
 // Policy is one kind of guard over places. Its methods may be called at the same time.
 type Policy interface {
 	// Ask judges before anybody waits, and before a lease is taken for the change: what it refuses is refused to whoever asks. An error is
-	// the answer: a *[gate.Refusal], which is counted and told, [Told], which is counted, or a [syscall.Errno].
+	// the answer: a *[gate.Refusal], which is counted and told, [Told], which is counted, or a [syscall.Errno]. Of several that are joined the
+	// first is the answer, and a mount that only observes tells each.
 	Ask(m *Mutation) error
 	// Plan says, when the gates have agreed, what must be held while the change is made, and by whom it is judged then. It takes nothing and
-	// waits for nobody. An error is as that of Ask.
+	// waits for nobody. An error is as that of Ask, or [ErrAgain].
 	Plan(m *Mutation, p *Plan) error
 	// Done says that the change was made. What was planned is still held.
 	Done(m *Mutation)
@@ -120,6 +146,13 @@ func (a *Admitted) judge(h *Held) error {
 		}
 	}
 	return nil
+}
+
+// Made notes which inode the change has made.
+func (a *Admitted) Made(k tree.Key) {
+	if a != nil {
+		a.of.Made = k
+	}
 }
 
 // Done says that the change was made.

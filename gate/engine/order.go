@@ -11,6 +11,7 @@ import (
 //	Gates       the gates of leases, and of other programs' lock files; here a change may wait for long (for a lease, a freeze, a handover)
 //	Moves       that no name moves between a place that is exempt and one that is not
 //	Repository  that nothing else changes in a git repository whose files decide
+//	LockFiles   that no lock file of git which is about to be removed gets another name
 //	Snapshots   that no snapshot of JVS becomes READY, or is removed
 //
 // Whoever passes a gate counts itself there and holds nothing: so one change passes several, and those of lock files after Moves was taken
@@ -22,11 +23,12 @@ const (
 	Gates Rank = iota + 1
 	Moves
 	Repository
+	LockFiles
 	Snapshots
 )
 
 func (r Rank) String() string {
-	return [...]string{"nothing", "gates", "moves", "repository", "snapshots"}[r]
+	return [...]string{"nothing", "gates", "moves", "repository", "lock files", "snapshots"}[r]
 }
 
 // held is a lock as it is held.
@@ -38,7 +40,7 @@ type held struct {
 
 // Held is what one change holds besides its passes. The zero value holds nothing. It belongs to one goroutine.
 type Held struct {
-	of [2]held // the ranks that are locks
+	of [3]held // the ranks that are locks
 	n  int
 	at Rank // the highest that was reached
 }

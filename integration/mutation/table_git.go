@@ -121,9 +121,9 @@ var gitMutations = slices.Concat(
 		Old: "return l.of[k] == kept && kept.isAt(k)", New: "return l.of[k] == kept",
 		Tests: []string{"TestTheEndOfAMakerRemovesNoLockFileOfAnother"},
 	}),
-	in("fusefs/git_change.go", mutation{
+	in("gate/policy/git/policy.go", mutation{
 		Rule: 9, What: "what was judged by the content is done when the content is another",
-		Old: "return now.content && layout.SameRules(j.rules, now.rules)", New: "return now.content || layout.SameRules(j.rules, now.rules)",
+		Old: "now.Content != by.Content || !layout.SameRules(by.Rules, now.Rules)", New: "now.Content != by.Content && !layout.SameRules(by.Rules, now.Rules)",
 		Tests: []string{"TestAJudgementByContentIsRepeatedWhenTheContentChanged"},
 	}),
 )

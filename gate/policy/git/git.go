@@ -34,7 +34,7 @@ type Repository struct {
 	tree *tree.Tree
 	mu   sync.Mutex
 	now  atomic.Pointer[facts] // replaced under mu
-	// change is held by everybody who changes something in the repository, see change.go.
+	// change is held by everybody who changes something in the repository, see policy.go.
 	change sync.RWMutex
 	pins   sync.RWMutex // locked while descriptors of roots are closed
 	locks  lockFiles

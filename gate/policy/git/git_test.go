@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tree"
@@ -265,4 +266,27 @@ func TestTheFirstPackedRefsMakeNobodyElsesBranch(t *testing.T) {
 	require.Equal(t, []*layout.Rule{layout.Common}, first("nobodys"))
 	require.Equal(t, []*layout.Rule{layout.Common, layout.LinkedRoot("a").Own}, first("a"))
 	require.Equal(t, []*layout.Rule{layout.Common}, g.packedRules([]*layout.Rule{layout.Common}, nil))
+}
+
+// judge judges so first, and then otherwise.
+type judge struct{ by, again engine.Judgement }
+
+func (j judge) By() engine.Judgement    { return j.by }
+func (j judge) Again() engine.Judgement { return j.again }
+
+// What was judged by the content is judged again before it is done.
+func TestAJudgementByContentIsRepeatedWhenTheContentChanged(t *testing.T) {
+	common := engine.Judgement{Rules: []*layout.Rule{layout.Common}, Content: true}
+	fixed := engine.Judgement{Rules: []*layout.Rule{layout.Fixed}, Content: true}
+	other := engine.Judgement{Rules: []*layout.Rule{layout.Common}}
+	g, _ := newRepository(t, nil)
+	for again, want := range map[*engine.Judgement]error{&common: nil, &fixed: engine.ErrAgain, &other: engine.ErrAgain} {
+		var h engine.Held
+		a, err := engine.Policies{g}.Admit(engine.Mutation{Op: gate.OpUnlink, Names: []engine.Name{{Dir: inode{}, Name: "x"}}, Judge: judge{common, *again}}, &h)
+		require.ErrorIs(t, err, want)
+		require.True(t, h.Has(engine.Repository))
+		require.False(t, g.change.TryRLock(), "alone")
+		a.Drop()
+		h.Release()
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tree"
@@ -51,9 +52,9 @@ func (l *lockFiles) init() {
 // longLived are lock files whose creator leaves them to a process that it starts (git maintenance).
 var longLived = map[string]bool{"maintenance.lock": true}
 
-// LockMade notes that a request has made a lock file. Without a repository there is none.
-func (g *Repository) LockMade(c process.Caller, dir tree.Inode, name string, k tree.Key) {
-	if g == nil || !layout.IsLock(name) || longLived[name] || !inRepository(dir) {
+// lockMade notes that a request has made a lock file.
+func (g *Repository) lockMade(c process.Caller, dir tree.Inode, name string, k tree.Key) {
+	if !layout.IsLock(name) || longLived[name] || !inRepository(dir) {
 		return
 	}
 	if rel, ok := g.tree.PathOf(dir.FD(), name); !ok || !layout.MakesLock(g.inCommon(rel), g.isGitDir) {
@@ -142,24 +143,11 @@ func (l *lockFiles) stands(k tree.Key, kept *lockFile) bool {
 
 // keptFrom returns the creator of the lock file dir/name that a caller must leave alone.
 func (g *Repository) keptFrom(c process.Caller, dir tree.Inode, name string) *process.Creator {
-	k, ok := g.LockAt(dir, name)
+	k, ok := g.lockAt(dir, name)
 	if !ok {
 		return nil
 	}
 	return g.locks.keeper(k, c)
-}
-
-// LockNames begins a change of the names of lock files. The returned function ends it.
-func (g *Repository) LockNames(names ...string) (end func()) {
-	if g != nil {
-		for _, name := range names {
-			if layout.IsLock(name) {
-				g.locks.names.RLock()
-				return g.locks.names.RUnlock
-			}
-		}
-	}
-	return func() {}
 }
 
 // forget takes one out of the list, if it is there. After thousands at a time (git locks each reference that it changes) few make a sweep due again.
@@ -170,9 +158,6 @@ func (l *lockFiles) forget(k tree.Key) *lockFile {
 	return was
 }
 
-// Unlock notes that a lock file was removed.
-func (g *Repository) Unlock(k tree.Key) { g.locks.unlock(k) }
-
 // unlock forgets a lock file that its creator has removed.
 func (l *lockFiles) unlock(k tree.Key) {
 	l.mu.Lock()
@@ -182,10 +167,10 @@ func (l *lockFiles) unlock(k tree.Key) {
 	}
 }
 
-// LockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
+// lockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
 // that replaces another lock file belongs to the creator of that: git commit --patch lets another git
 // write the index.lock that it holds.
-func (g *Repository) LockMoved(k tree.Key, replaced *tree.Key) {
+func (g *Repository) lockMoved(k tree.Key, replaced *tree.Key) {
 	l := &g.locks
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -282,11 +267,11 @@ func (g *Repository) removeLocked(k tree.Key) (removed *lockFile, decided bool) 
 		return nil, g.opts.Enforcement.Mode() == gate.ReadOnly // LookAgain follows when it is read-only no more
 	}
 	defer pass.Leave()
-	g.change.RLock()
-	defer g.change.RUnlock()
+	var h engine.Held
+	defer h.Release()
 	l := &g.locks
-	l.names.Lock()
-	defer l.names.Unlock()
+	h.Take(engine.Repository, &g.change, false)
+	h.Take(engine.LockFiles, &l.names, true)
 	if was := l.takeEnded(k); was != nil && g.removeEnded(k, was) {
 		removed = was
 	}
@@ -338,9 +323,9 @@ func (l *lockFiles) close() {
 	}
 }
 
-// LockAt finds the lock file that has a name. Without a repository there is none.
-func (g *Repository) LockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
-	if g == nil || !layout.IsLock(name) {
+// lockAt finds the lock file that has a name.
+func (g *Repository) lockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
+	if !layout.IsLock(name) {
 		return k, false
 	}
 	st, ok := tree.Stat(dir.FD(), name)
@@ -350,7 +335,7 @@ func (g *Repository) LockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
 // keepLock judges a change of the name of a lock file that is not the caller's own: another process may
 // make one of that name meanwhile. So it is judged again when nothing else in the repository changes.
 func (g *Repository) keepLock(rules []*layout.Rule, c process.Caller, dir tree.Inode, name string) (_ []*layout.Rule, foreign bool) {
-	k, ok := g.LockAt(dir, name)
+	k, ok := g.lockAt(dir, name)
 	if !ok || !inRepository(dir) || g.locks.isOf(k, c) {
 		return rules, false
 	}
@@ -368,19 +353,7 @@ func (l *lockFiles) isOf(k tree.Key, c process.Caller) bool {
 	return kept != nil && kept.creator.Is(c)
 }
 
-// AskName refuses to take a lock file away from a living creator. Without a repository there is none.
-func (g *Repository) AskName(op gate.Op, c process.Caller, dir tree.Inode, name string) error {
-	return kept(op, c, g.keptFrom(c, dir, name))
-}
-
-// AskContent refuses to change the lock file of a living creator. Without a repository there is none.
-func (g *Repository) AskContent(op gate.Op, c process.Caller, n tree.Inode) error {
-	if g == nil || n.IsDir() {
-		return nil
-	}
-	return kept(op, c, g.locks.keeper(n.Key(), c))
-}
-
+// kept is the refusal of a change of what somebody keeps.
 func kept(op gate.Op, c process.Caller, by *process.Creator) error {
 	if by == nil {
 		return nil
