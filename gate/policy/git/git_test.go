@@ -32,9 +32,12 @@ func (h *host) Warn(what string, _ error, _ ...string) { h.told = append(h.told,
 type inode struct {
 	tree.Inode
 	fd   int
+	key  tree.Key
 	role layout.Role
 }
 
+func (i inode) Key() tree.Key     { return i.key }
+func (i inode) IsDir() bool       { return false }
 func (i inode) FD() int           { return i.fd }
 func (i inode) Role() layout.Role { return i.role }
 func (i inode) Above() tree.Inode { return nil }
