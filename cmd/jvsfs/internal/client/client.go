@@ -228,20 +228,20 @@ func (c *Client) answersPing() bool {
 }
 
 func (c *Client) daemonText() string {
+	if who, err := c.peer(); err == nil {
+		return fmt.Sprintf(" (pid %d)", who.Pid)
+	}
+	return ""
+}
+
+// peer is the process that listens, as the kernel says it.
+func (c *Client) peer() (who *unix.Ucred, err error) {
 	raw, err := c.conn.SyscallConn()
 	if err != nil {
-		return ""
+		return nil, err
 	}
-	text := ""
-	err = raw.Control(func(fd uintptr) {
-		if cred, err := unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED); err == nil {
-			text = fmt.Sprintf(" (pid %d)", cred.Pid)
-		}
-	})
-	if err != nil {
-		return ""
-	}
-	return text
+	failed := raw.Control(func(fd uintptr) { who, err = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) })
+	return who, errors.Join(failed, err)
 }
 
 // Result waits for the answer to the request. It passes the lines before it to note. If the answer is a

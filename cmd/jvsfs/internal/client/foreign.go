@@ -5,7 +5,6 @@ import (
 	"os"
 
 	"github.com/moby/sys/mountinfo"
-	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/api"
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
@@ -34,14 +33,9 @@ func (c *Client) isServed() error {
 		return nil // only root can listen in root's directory
 	}
 	owner := host.MountedBy(c.mount)
-	raw, err := c.conn.SyscallConn()
+	cred, err := c.peer()
 	if err != nil {
-		return err
-	}
-	var cred *unix.Ucred
-	var inner error
-	if err := raw.Control(func(fd uintptr) { cred, inner = unix.GetsockoptUcred(int(fd), unix.SOL_SOCKET, unix.SO_PEERCRED) }); err != nil || inner != nil {
-		return fmt.Errorf("who listens at %s: %w", host.SocketOf(c.mount), inner)
+		return fmt.Errorf("who listens at %s: %w", host.SocketOf(c.mount), err)
 	}
 	if cred.Uid != owner {
 		return &api.Failure{Class: api.ClassDenied, File: host.SocketOf(c.mount), Err: os.ErrPermission,

@@ -72,15 +72,7 @@ func namespaceFindings(ns host.MountNamespace, seen []host.Window, dir string, c
 
 // some names the first processes of a list.
 func some(pids []int, command func(int) string) string {
-	const named = 3
-	var names []string
-	for _, pid := range pids[:min(len(pids), named)] {
-		names = append(names, fmt.Sprintf("process %d (%s)", pid, command(pid)))
-	}
-	if more := len(pids) - named; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return human.Some(pids, 3, func(pid int) string { return fmt.Sprintf("process %d (%s)", pid, command(pid)) })
 }
 
 // containerRuntimes start processes in mount namespaces of their own.

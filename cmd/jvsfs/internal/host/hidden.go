@@ -2,9 +2,10 @@ package host
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/moby/sys/mountinfo"
+
+	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/human"
 )
 
 // HiddenIn lists the file systems that are mounted inside of a source. They are no part of the mount: it shows
@@ -31,13 +32,5 @@ func (t MountTable) through(m *mountinfo.Info, source string) bool {
 
 // HiddenText names them.
 func HiddenText(all []*mountinfo.Info) string {
-	const named = 8
-	var names []string
-	for _, m := range all[:min(len(all), named)] {
-		names = append(names, fmt.Sprintf("%s (%s)", m.Mountpoint, m.FSType))
-	}
-	if more := len(all) - named; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return human.Some(all, 8, func(m *mountinfo.Info) string { return fmt.Sprintf("%s (%s)", m.Mountpoint, m.FSType) })
 }

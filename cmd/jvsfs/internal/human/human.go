@@ -38,6 +38,18 @@ func PrintJSON(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
+// Some names the first of a list, and counts the others.
+func Some[T any](all []T, most int, name func(T) string) string {
+	var names []string
+	for _, one := range all[:min(len(all), most)] {
+		names = append(names, name(one))
+	}
+	if more := len(all) - most; more > 0 {
+		names = append(names, fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
+}
+
 // Clock is the time of day, "-" for none.
 func Clock(t time.Time) string {
 	if t.IsZero() {

@@ -3,7 +3,6 @@ package exec
 import (
 	"fmt"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -104,14 +103,5 @@ func (e *Command) endLeft(c *child.Child, signals <-chan os.Signal, reason strin
 
 // leftText names what is left, the first few of it.
 func leftText() string {
-	const most = 5
-	var names []string
-	all := host.Descendants(os.Getpid())
-	for _, pid := range all[:min(most, len(all))] {
-		names = append(names, fmt.Sprintf("%d (%s)", pid, human.Shorten(host.CommandLine(pid), 40)))
-	}
-	if more := len(all) - most; more > 0 {
-		names = append(names, fmt.Sprintf("%d more", more))
-	}
-	return strings.Join(names, ", ")
+	return human.Some(host.Descendants(os.Getpid()), 5, func(pid int) string { return fmt.Sprintf("%d (%s)", pid, human.Shorten(host.CommandLine(pid), 40)) })
 }
