@@ -1,10 +1,8 @@
 package fusefs
 
 import (
-	"bytes"
 	"os"
 	"os/exec"
-	"runtime"
 	"sync"
 	"testing"
 	"time"
@@ -13,6 +11,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
+	"github.com/jvsfs/jvsfs/integration/goroutines"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -76,17 +75,6 @@ func waiting(t *testing.T, e *gate.Enforcement, n int64) {
 	require.Eventually(t, func() bool { return e.Waiting() == n }, patience, time.Millisecond, "%d wait", n)
 }
 
-// nobodyIn demands that no goroutine stays in these functions.
-func nobodyIn(t *testing.T, functions ...string) {
-	t.Helper()
-	for _, name := range functions {
-		require.Eventually(t, func() bool {
-			all := make([]byte, 4<<20)
-			return !bytes.Contains(all[:runtime.Stack(all, true)], []byte(name))
-		}, patience, time.Millisecond, name)
-	}
-}
-
 // A caller that is killed while a file's names are searched for leaves at once. It does not wait
 // for the walk, which may be long. The others get their answer.
 func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
@@ -110,7 +98,7 @@ func TestAKilledCallerDoesNotWaitForAWalk(t *testing.T) {
 	info, err := os.Stat(m.source + "/main/d/1")
 	require.NoError(t, err)
 	require.Equal(t, os.FileMode(0o644), info.Mode(), "the killed ones have changed nothing")
-	nobodyIn(t, "process.WhenDying", "hardlink.(*Index).lead", "hardlink.(*Index).walk")
+	goroutines.MustLeave(t, "process.WhenDying", "hardlink.(*Index).lead", "hardlink.(*Index).walk")
 }
 
 // A walk that nobody waits for any more does not keep a mount from ending.
@@ -162,5 +150,5 @@ func TestAKilledCallerDoesNotWaitAtAnExemptBorder(t *testing.T) {
 	require.NoDirExists(t, m.source+"/cache/e")
 	out, err := sh(t, m.dir, "mv cache/d cache/e && mkdir cache/a")
 	require.NoError(t, err, out)
-	nobodyIn(t, "process.WhenDying", "exempt.(*turnLock).lock")
+	goroutines.MustLeave(t, "process.WhenDying", "exempt.(*turnLock).lock")
 }

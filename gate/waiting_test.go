@@ -54,6 +54,7 @@ func TestAKilledCallerDoesNotWait(t *testing.T) {
 			r := wait(t, g, k)
 			caller := exec.Command("sleep", "1000")
 			require.NoError(t, caller.Start())
+			t.Cleanup(func() { _ = caller.Process.Kill() }) // after a failure
 			signal := make(chan struct{})
 			r.Signal, r.Caller.TID = signal, uint32(caller.Process.Pid)
 			done := enterInBackground(t, g, r)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -191,21 +192,23 @@ func TestAdoptDoesNotRenewForAStoppedHolder(t *testing.T) {
 
 // A process that still holds the gate may still write: the dead daemon's last thread, or a taker.
 func TestAdoptNeedsTheGate(t *testing.T) {
-	d, c := testDir(t), newFakeClock()
-	dead := newRig(t, d, c)
-	b := Save(dead.must(t, ann), c)
-	next := newRig(t, d, c)
-	soon, cancel := context.WithTimeout(bg, 5*time.Millisecond)
-	defer cancel()
-	_, err := next.Adopt(soon, b)
-	requireClass(t, ClassLockConflict, err)
-	require.False(t, next.fence.isOpen())
-	require.True(t, dead.fence.passes(), "a holder that lives is not disturbed")
-	dead.crash()
-	_, err = next.Adopt(bg, b)
-	require.NoError(t, err)
-	_, err = next.Adopt(bg, b)
-	requireClass(t, ClassLockConflict, err)
+	synctest.Test(t, func(t *testing.T) {
+		d, c := testDir(t), newFakeClock()
+		dead := newRig(t, d, c)
+		b := Save(dead.must(t, ann), c)
+		next := newRig(t, d, c)
+		soon, cancel := context.WithTimeout(bg, 5*time.Millisecond) // in the time of a bubble: it ends while somebody waits
+		defer cancel()
+		_, err := next.Adopt(soon, b)
+		requireClass(t, ClassLockConflict, err)
+		require.False(t, next.fence.isOpen())
+		require.True(t, dead.fence.passes(), "a holder that lives is not disturbed")
+		dead.crash()
+		_, err = next.Adopt(bg, b)
+		require.NoError(t, err)
+		_, err = next.Adopt(bg, b)
+		requireClass(t, ClassLockConflict, err)
+	})
 }
 
 // What a client of the store had read that has ended since may reach the store at any time. So its lease is not gone on with by another one:

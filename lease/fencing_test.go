@@ -423,6 +423,12 @@ func TestAWriterDoesNotWaitForTheAgent(t *testing.T) {
 		b.tick() // Run is not in the way
 		got := make(chan error)
 		go func() { _, err := b.Steal(bg, tom); got <- err }()
+		synctest.Wait()
+		select {
+		case err := <-got:
+			t.Fatalf("it did not wait for the agent: %v", err)
+		default:
+		}
 		close(goOn)
 		require.NoError(t, <-got)
 		running.Wait()

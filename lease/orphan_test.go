@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/stretchr/testify/require"
@@ -99,27 +100,29 @@ func TestAnOrphanThatChangedHandsIsLeftAlone(t *testing.T) {
 
 // A lease with a running keeper cannot be released by a command. A command may renew it.
 func TestALeaseWithAKeeperIsNotReleasedBehindItsBack(t *testing.T) {
-	d, c := testDir(t), newFakeClock()
-	a := newRig(t, d, c)
-	a.must(t, ann)
-	s, h := leftHead(t, d)
-	soon, cancel := context.WithTimeout(bg, 5*time.Millisecond)
-	defer cancel()
-	_, err := s.ReleaseOrphan(soon, c, h)
-	requireClass(t, ClassLockConflict, err)
-	require.Contains(t, err.Error(), "(running)")
-	_, err = s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
-	require.NoError(t, err)
-	c.advance(time.Second)
-	_, err = a.Renew(bg)
-	require.NoError(t, err, "two who renew one lease are not in each other's way")
+	synctest.Test(t, func(t *testing.T) {
+		d, c := testDir(t), newFakeClock()
+		a := newRig(t, d, c)
+		a.must(t, ann)
+		s, h := leftHead(t, d)
+		soon, cancel := context.WithTimeout(bg, 5*time.Millisecond) // in the time of a bubble: it ends while somebody waits
+		defer cancel()
+		_, err := s.ReleaseOrphan(soon, c, h)
+		requireClass(t, ClassLockConflict, err)
+		require.Contains(t, err.Error(), "(running)")
+		_, err = s.RenewOrphan(bg, c, record.DefaultPolicy(), h)
+		require.NoError(t, err)
+		c.advance(time.Second)
+		_, err = a.Renew(bg)
+		require.NoError(t, err, "two who renew one lease are not in each other's way")
 
-	taker := newGateLock(s)
-	defer taker.close()
-	a.gate.unlock()
-	require.NoError(t, taker.exclusive(bg, time.Millisecond))
-	_, err = s.RenewOrphan(soon, c, record.DefaultPolicy(), h)
-	requireClass(t, ClassLockConflict, err)
+		taker := newGateLock(s)
+		defer taker.close()
+		a.gate.unlock()
+		require.NoError(t, taker.exclusive(bg, time.Millisecond))
+		_, err = s.RenewOrphan(soon, c, record.DefaultPolicy(), h)
+		requireClass(t, ClassLockConflict, err)
+	})
 }
 
 func TestAForeignLeaseIsNotRenewed(t *testing.T) {

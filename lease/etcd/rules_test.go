@@ -89,17 +89,23 @@ func TestAnOfferIsTakenByItsHostAndWithdrawnOtherwise(t *testing.T) {
 	run(t, a)
 	_, err := a.Acquire(t.Context(), who("a", 1))
 	require.NoError(t, err)
-	ctx, end := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	_, err = a.OfferTo(ctx, 1, "b", time.Now().Add(300*time.Millisecond), nil)
+	offer := func(ctx context.Context) <-chan error {
+		ended := make(chan error, 1)
+		go func() {
+			_, err := a.OfferTo(ctx, 1, "b", time.Now().Add(time.Minute), nil)
+			ended <- err
+		}()
+		return ended
+	}
+	ctx, end := context.WithCancel(t.Context())
+	withdrawn := offer(ctx)
+	require.Eventually(t, func() bool { h, _ := b.Observe(); return h.Record != nil && h.Record.OfferedTo == "b" }, time.Minute, 20*time.Millisecond)
 	end()
+	err = <-withdrawn
 	require.Equal(t, lease.ClassLockConflict, lease.ClassOf(err), "%v", err)
 	_, err = b.Acquire(t.Context(), who("b", 2))
 	require.Equal(t, lease.ClassLockConflict, lease.ClassOf(err), "it is offered no more")
-	taken := make(chan error, 1)
-	go func() {
-		_, err := a.OfferTo(t.Context(), 1, "b", time.Now().Add(time.Minute), nil)
-		taken <- err
-	}()
+	taken := offer(t.Context())
 	require.Eventually(t, func() bool { _, err := b.Acquire(t.Context(), who("b", 2)); return err == nil }, time.Minute, 20*time.Millisecond)
 	require.NoError(t, <-taken)
 	_, held := a.Held()

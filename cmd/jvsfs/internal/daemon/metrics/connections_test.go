@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/jvsfs/jvsfs/integration/goroutines"
 )
 
 func TestConnectionsAreBounded(t *testing.T) {
@@ -28,11 +30,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 		}
 		second <- err
 	}()
-	select {
-	case err := <-second:
-		t.Fatal("there were two at a time", err)
-	default:
-	}
+	goroutines.MustBlock(t, second, "metrics.(*boundedListener).Accept")
 	require.NoError(t, first.Close())
 	require.Error(t, first.Close(), "a second close gives no second place")
 	require.NoError(t, <-second)
@@ -46,6 +44,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 	require.NoError(t, err)
 	ended := make(chan error, 1)
 	go func() { _, err := l.Accept(); ended <- err }()
+	goroutines.MustBlock(t, ended, "metrics.(*boundedListener).Accept")
 	require.NoError(t, l.Close())
 	require.ErrorIs(t, <-ended, net.ErrClosed)
 	require.NoError(t, full.Close())

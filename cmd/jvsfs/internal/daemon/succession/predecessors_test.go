@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 	"go.uber.org/zap"
@@ -13,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/cmd/jvsfs/internal/host"
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/integration/goroutines"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -29,11 +29,17 @@ func TestTheEndOfAReplacedDaemonIsWaitedFor(t *testing.T) {
 	d := &Predecessors{Resolver: resolver, Exits: exits}
 
 	left, endIt := alive(t)
-	over, end := context.WithTimeout(ctx, 20*time.Millisecond)
-	defer end()
-	require.False(t, d.awaitEnd(over, left), "it lives")
-	told := make(chan bool, 1)
-	go func() { told <- d.awaitEnd(ctx, left) }()
+	waits := func(ctx context.Context) <-chan bool {
+		told := make(chan bool, 1)
+		go func() { told <- d.awaitEnd(ctx, left) }()
+		goroutines.MustBlock(t, told, "succession.(*Predecessors).awaitEnd")
+		return told
+	}
+	over, end := context.WithCancel(ctx)
+	told := waits(over)
+	end()
+	require.False(t, <-told, "it lives")
+	told = waits(ctx)
 	go endIt()
 	require.True(t, <-told)
 	require.Equal(t, lease.Gone, left.Liveness())
