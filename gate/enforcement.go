@@ -18,7 +18,7 @@ import (
 // for concurrent use.
 type Enforcement struct {
 	now    atomic.Pointer[modeEpoch]
-	turn   chan struct{} // capacity 1: one switch at a time
+	turn   wait.Mutex // one switch at a time
 	clock  lease.Clock
 	before []func(context.Context) error
 	after  []func(context.Context) error
@@ -43,7 +43,7 @@ type modeEpoch struct {
 
 // NewEnforcement starts in a mode.
 func NewEnforcement(mode Enforce) *Enforcement {
-	s := &Enforcement{turn: make(chan struct{}, 1), clock: lease.SystemClock()}
+	s := &Enforcement{turn: wait.NewMutex(), clock: lease.SystemClock()}
 	s.now.Store(newModeEpoch(mode))
 	return s
 }
@@ -137,7 +137,7 @@ func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*G
 	if err := s.begin(ctx); err != nil {
 		return err
 	}
-	defer func() { <-s.turn }()
+	defer s.turn.Unlock()
 	if ctx.Err() != nil && s.Mode().StricterThan(to) { // the caller has gone, and may have asked for another mode since
 		return fmt.Errorf("switch: %w", context.Cause(ctx))
 	}
@@ -164,17 +164,10 @@ func (s *Enforcement) Switch(ctx context.Context, to Enforce, guards func() []*G
 
 // begin waits for the turn. A free turn is taken even if ctx is done.
 func (s *Enforcement) begin(ctx context.Context) error {
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	default:
-	}
-	select {
-	case s.turn <- struct{}{}:
-		return nil
-	case <-ctx.Done():
+	if !s.turn.TryLock() && !s.turn.LockOr(ctx.Done()) {
 		return fmt.Errorf("another switch is under way: %w", context.Cause(ctx))
 	}
+	return nil
 }
 
 // replace puts the new mode epoch in force. It ends the epochs that only the old one let in.

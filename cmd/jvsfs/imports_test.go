@@ -107,7 +107,7 @@ func TestImportsPointOneWay(t *testing.T) {
 		"lease/record": {}, "lease/audit": {"lease/record"}, "lease": {"lease/audit", "lease/record"}, "lease/repair": {"lease", "lease/record"},
 		"lease/etcd": {"lease", "lease/record"}, "mountcfg": {}, "gate/lockfile": {}, "gate/process": {}, "gate/wait": {"gate/process"},
 		"gate": {"gate/lockfile", "gate/process", "gate/wait", "lease", "lease/record"}, "gate/layout": {"gate/lockfile", "lease", "lease/record"},
-		"gate/tenure": {"gate", "gate/lockfile", "gate/process", "lease", "lease/record"}, "fusefs/transport": {}, "fusefs/inotify": {}, "fusefs/flock": {"gate/process"},
+		"gate/tenure": {"gate", "gate/lockfile", "gate/process", "gate/wait", "lease", "lease/record"}, "fusefs/transport": {}, "fusefs/inotify": {}, "fusefs/flock": {"gate/process"},
 		"gate/tree": {"gate/layout"}, "gate/engine": {"gate", "gate/layout", "gate/process", "gate/tree"},
 		"gate/policy/exempt":    {"gate", "gate/engine", "gate/layout", "gate/tree"},
 		"gate/policy/git":       {"gate", "gate/engine", "gate/layout", "gate/process", "gate/tree", "lease"},

@@ -12,6 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
@@ -84,7 +85,7 @@ type Book struct {
 // New makes an empty book. Bind must follow.
 func New(cfg Config) *Book {
 	b := &Book{cfg: cfg, counts: make(map[*lockfile.Rule]*ruleCounts), all: make(map[string]*Lock), most: locksMax, wake: make(chan struct{}, 1), led: make(chan struct{}), lent: make(map[string]bool)}
-	b.opening = make(chan struct{}, 1)
+	b.opening = wait.NewMutex()
 	b.passing.Store(newPassing())
 	for _, r := range cfg.Rules.All() {
 		b.counts[r] = &ruleCounts{}

@@ -23,12 +23,10 @@ func (b *Book) Break(ctx context.Context, i lockfile.Instance, number uint64, by
 	defer l.Done()
 	b.trees.RLock()
 	defer b.trees.RUnlock()
-	select {
-	case l.turn <- struct{}{}:
-		defer func() { <-l.turn }()
-	case <-ctx.Done():
+	if !l.turn.LockOr(ctx.Done()) {
 		return View{}, ctx.Err()
 	}
+	defer l.turn.Unlock()
 	l.checkFile() // what is removed is what was looked at
 	was := l.View()
 	switch {

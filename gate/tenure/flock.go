@@ -20,7 +20,7 @@ func (l *Lock) Locked(c process.Caller, of File) (number uint64, err error) {
 		return 0, err
 	}
 	l.take(Change{})
-	defer func() { <-l.turn }()
+	defer l.turn.Unlock()
 	if no := l.Barred(c); no != nil {
 		return 0, no
 	}
@@ -33,7 +33,7 @@ func (l *Lock) Locked(c process.Caller, of File) (number uint64, err error) {
 // Unlocked ends that tenure. When it returns nothing is in flight under it.
 func (l *Lock) Unlocked(number uint64) {
 	l.take(Change{})
-	defer func() { <-l.turn }()
+	defer l.turn.Unlock()
 	l.mu.Lock()
 	h := l.held
 	l.mu.Unlock()

@@ -76,9 +76,9 @@ func (b *Book) Lead() {
 // nothing for writing. After an error TakeBack must follow, as it may in any case.
 func (b *Book) Follow() (err error) {
 	b.role.Store(int32(follows))
-	b.opening <- struct{}{} // whoever opens a window has it open now, or finds out that this daemon does not lead
-	b.EndWindows()          // the next daemon does not know them
-	<-b.opening
+	b.opening.Lock() // whoever opens a window has it open now, or finds out that this daemon does not lead
+	b.EndWindows()   // the next daemon does not know them
+	b.opening.Unlock()
 	b.eachInTurn(func(l *Lock) {
 		if err == nil {
 			err = l.leave()
@@ -176,9 +176,9 @@ func (b *Book) eachInTurn(do func(*Lock)) {
 }
 
 func (b *Book) inTurn(l *Lock, do func(*Lock)) {
-	l.turn <- struct{}{}
+	l.turn.Lock()
 	do(l)
-	<-l.turn
+	l.turn.Unlock()
 }
 
 // bornMost bounds how many paths a tenure hands over that were made in it. Of more, once protects the rest early.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 	"github.com/jvsfs/jvsfs/lease/record"
 )
@@ -20,7 +21,7 @@ type Lock struct {
 	book  *Book
 	guard *gate.Guard
 	users atomic.Int64
-	turn  chan struct{} // capacity 1: whoever changes the name of the lock, or who holds it
+	turn  wait.Mutex // whoever changes the name of the lock, or who holds it
 
 	window atomic.Pointer[Window] // that is open; it changes in the turn alone. The guard's epoch is the window's then
 
@@ -59,7 +60,7 @@ const removeAgain = time.Second
 const forever = time.Duration(1<<63 - 1)
 
 func newLock(b *Book, i lockfile.Instance) *Lock {
-	l := &Lock{Instance: i, book: b, turn: make(chan struct{}, 1)}
+	l := &Lock{Instance: i, book: b, turn: wait.NewMutex()}
 	onFree := gate.DenyOnFree
 	if i.Rule.Without == lockfile.Allow {
 		onFree = gate.AllowOnFree
@@ -186,13 +187,11 @@ func withoutHolder(all []lease.Holder, h lease.Holder) (rest []lease.Holder) {
 
 // lookAfter ends the tenure of a holder that has ended, and removes its lock file if the rule says so.
 func (l *Lock) lookAfter(ctx context.Context) {
-	select {
-	case l.turn <- struct{}{}:
-	case <-ctx.Done():
+	if !l.turn.LockOr(ctx.Done()) {
 		return
 	}
 	removed := l.book.is(leads) && l.afterTheEnd()
-	<-l.turn
+	l.turn.Unlock()
 	if removed {
 		l.book.files.Forget(l.Path)
 	}

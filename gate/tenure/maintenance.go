@@ -83,12 +83,10 @@ func (e OverlapError) Error() string {
 
 // Open opens a window. It returns when nothing of anybody else is in flight there. The wait is bounded by ctx.
 func (b *Book) Open(ctx context.Context, o Opening) (*Window, error) {
-	select {
-	case b.opening <- struct{}{}:
-		defer func() { <-b.opening }()
-	case <-ctx.Done():
+	if !b.opening.LockOr(ctx.Done()) {
 		return nil, ctx.Err()
 	}
+	defer b.opening.Unlock()
 	if !b.is(leads) {
 		return nil, ErrReplaced
 	}
@@ -176,9 +174,7 @@ func (w *Window) open(ctx context.Context, o Opening) (before *Passing, err erro
 // take waits for the turns of all locks. It returns how many it has got.
 func (w *Window) take(ctx context.Context) (taken int, err error) {
 	for i, l := range w.locks {
-		select {
-		case l.turn <- struct{}{}:
-		case <-ctx.Done():
+		if !l.turn.LockOr(ctx.Done()) {
 			return i, ctx.Err()
 		}
 	}
@@ -187,7 +183,7 @@ func (w *Window) take(ctx context.Context) (taken int, err error) {
 
 func (w *Window) giveBack(taken int) {
 	for _, l := range w.locks[:taken] {
-		<-l.turn
+		l.turn.Unlock()
 	}
 }
 

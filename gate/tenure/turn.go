@@ -86,7 +86,7 @@ func (t *Turn) take() bool {
 	slices.SortFunc(t.parts, func(a, b part) int { return cmp.Compare(a.lock.ID(), b.lock.ID()) })
 	waited := false
 	for i, p := range t.parts {
-		if i > 0 && p.lock == t.parts[i-1].lock || p.lock.takeAtOnce() {
+		if i > 0 && p.lock == t.parts[i-1].lock || p.lock.turn.TryLock() {
 			continue
 		}
 		if waited = true; !p.lock.take(t.change) {
@@ -102,35 +102,21 @@ func (t *Turn) take() bool {
 	return true
 }
 
-func (l *Lock) takeAtOnce() bool {
-	select {
-	case l.turn <- struct{}{}:
-		return true
-	default:
-		return false
-	}
-}
-
 // take waits for the turn, unless the caller does not wait any more.
 func (l *Lock) take(c Change) bool {
 	if c.Away == nil {
-		l.turn <- struct{}{}
+		l.turn.Lock()
 		return true
 	}
 	off, end := c.Away()
 	defer end()
-	select {
-	case l.turn <- struct{}{}:
-		return true
-	case <-off:
-		return false
-	}
+	return l.turn.LockOr(off)
 }
 
 func (t *Turn) giveBack(first int) {
 	for i, p := range t.parts[:first] {
 		if i == 0 || p.lock != t.parts[i-1].lock {
-			<-p.lock.turn
+			p.lock.turn.Unlock()
 		}
 	}
 }

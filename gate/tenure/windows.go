@@ -11,13 +11,14 @@ import (
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
+	"github.com/jvsfs/jvsfs/gate/wait"
 	"github.com/jvsfs/jvsfs/lease"
 )
 
 // windows are those that are open.
 type windows struct {
-	opening chan struct{} // capacity 1: whoever opens one
-	unended []*Passing    // what a window waits for, and those before that were given up; who has opening
+	opening wait.Mutex // whoever opens one
+	unended []*Passing // what a window waits for, and those before that were given up; who has opening
 	list    atomic.Pointer[[]*Window]
 	listing sync.Mutex // whoever changes the list
 	passing atomic.Pointer[Passing]
