@@ -157,7 +157,7 @@
 //	                                            15 sweeping     sweeper.go, keeper_run.go
 //	                                            16 going on     resume.go
 //	                                            17 cutting off  fencing.go
-//	                                            18 taking back  takeback.go
+//	                                            18 taking back  reclaim.go
 //
 // Whose turn it is, a keeper asks of an [Authority] (authority.go). The rules say how the claims of the lock directory are one
 // (files.go). Package lease/etcd is another, with rules of its own; the rest of a keeper is the same, and so are the gate and the fence.

@@ -43,7 +43,7 @@ func (m mutation) apply(root string) ([]byte, error) {
 }
 
 func allMutations() []mutation {
-	return slices.Concat(claimMutations, clockMutations, endMutations, lossMutations, adoptMutations, followMutations, hostileMutations, renameMutations, sweepMutations, fileLockMutations, credentialMutations, adopterMutations, lineMutations, goOnMutations, gitMutations, lockFileMutations, snapshotMutations, partMutations, cutOffMutations, takeBackMutations, etcdMutations)
+	return slices.Concat(claimMutations, clockMutations, endMutations, lossMutations, adoptMutations, followMutations, hostileMutations, renameMutations, sweepMutations, fileLockMutations, credentialMutations, adopterMutations, lineMutations, goOnMutations, gitMutations, lockFileMutations, snapshotMutations, partMutations, cutOffMutations, reclaimMutations, etcdMutations)
 }
 
 // in are mutations of one file, noticed by tests of its own package.

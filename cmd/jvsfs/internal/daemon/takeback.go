@@ -150,7 +150,7 @@ func (l *leftovers) look(ctx context.Context, o *leftover) (over bool) {
 func (l *leftovers) take(ctx context.Context, o *leftover) (over bool) {
 	err := l.stoppedBeside()
 	if err == nil {
-		err = o.keeper.TakeBack(ctx, l.own, o.seen)
+		err = o.keeper.Reclaim(ctx, l.own, o.seen)
 	}
 	if err != nil {
 		l.later(o, err)

@@ -19,12 +19,12 @@ func (k *Keeper) IsLeft(h Head) bool {
 	return k.cfg.CutOff.isOwn(r)
 }
 
-// TakeBack takes the lease that a former life of this host has left over, as any taker does, and gives it back at once (rule 18). left is
+// Reclaim takes the lease that a former life of this host has left over, as any taker does, and gives it back at once (rule 18). left is
 // the head as this keeper has seen it before; no other lease is taken, and no agent is run. Without an error the lease is free.
 //
 // An error says why it is not: [ClassLockConflict] if left is not the head any more, or is not over yet, or has a gate that is held. If
 // the lease was taken and could not be released, its record is h's, and is left in its turn.
-func (k *Keeper) TakeBack(ctx context.Context, h Holder, left Head) error {
+func (k *Keeper) Reclaim(ctx context.Context, h Holder, left Head) error {
 	if !k.IsLeft(left) {
 		return k.store.refuse(ClassLockNotHeld, "no former life of this host has left it", "acquire the lease", left.Record, nil)
 	}

@@ -43,7 +43,7 @@ func TestALeftLeaseIsTakenBackAndIsFree(t *testing.T) {
 			k, c, seen := leftBy(t, by, agent)
 			require.True(t, k.IsLeft(seen))
 			goSilent(c)
-			require.NoError(t, k.TakeBack(bg, daemonOfTom, seen))
+			require.NoError(t, k.Reclaim(bg, daemonOfTom, seen))
 			require.Equal(t, []string{"steal", "release"}, k.events())
 			require.True(t, k.log[0].Unclean, "nobody was cut off, and the gate proves nothing")
 			require.Equal(t, []LossKind{LossReleased}, k.fence.kinds())
@@ -72,7 +72,7 @@ func TestNoOtherLeaseIsTakenBack(t *testing.T) {
 		"of another host":            {zoe, nil},
 		"of a name that looks like":  {Holder{Host: "h2.x", User: "z", PID: 1, BootID: "b0", Scope: "tree"}, nil},
 		"on a store of this kernel":  {tom, func(_ *testing.T, k *rig) { k.store.dir.tier = tierA }},
-		"that was released":          {tom, func(t *testing.T, k *rig) { require.NoError(t, k.TakeBack(bg, daemonOfTom, seenBy(k))) }},
+		"that was released":          {tom, func(t *testing.T, k *rig) { require.NoError(t, k.Reclaim(bg, daemonOfTom, seenBy(k))) }},
 		"of a keeper without a host": {tom, func(_ *testing.T, k *rig) { k.cfg.CutOff = nil }},
 		"of a foreign tool": {tom, func(t *testing.T, k *rig) {
 			require.NoError(t, unix.Unlinkat(k.store.dir.fd, "main.lock", 0))
@@ -91,7 +91,7 @@ func TestNoOtherLeaseIsTakenBack(t *testing.T) {
 			told := len(k.events())
 			h := seenBy(k)
 			require.False(t, k.IsLeft(h))
-			require.Error(t, k.TakeBack(bg, daemonOfTom, h))
+			require.Error(t, k.Reclaim(bg, daemonOfTom, h))
 			require.Len(t, k.events(), told)
 			require.Equal(t, h.Token, seenBy(k).Token)
 		})
@@ -107,18 +107,18 @@ func seenBy(k *rig) Head {
 // one silence, and not while somebody keeps its gate.
 func TestALeftLeaseIsTakenBackNoSoonerThanByAnybody(t *testing.T) {
 	k, c, seen := leftBy(t, tom, &fakeAgent{})
-	requireClass(t, ClassLockConflict, k.TakeBack(bg, daemonOfTom, seen))
+	requireClass(t, ClassLockConflict, k.Reclaim(bg, daemonOfTom, seen))
 	late := newRig(t, k.store.dir, c, on("client.2", &fakeAgent{}, tom))
 	c.advance(record.DefaultPolicy().Silence() - time.Millisecond)
-	requireClass(t, ClassLockConflict, k.TakeBack(bg, daemonOfTom, seen))
+	requireClass(t, ClassLockConflict, k.Reclaim(bg, daemonOfTom, seen))
 	late.Observe()
 	c.advance(2 * time.Millisecond)
-	requireClass(t, ClassLockConflict, late.TakeBack(bg, daemonOfTom, seen))
+	requireClass(t, ClassLockConflict, late.Reclaim(bg, daemonOfTom, seen))
 	gate := newGateLock(k.store)
 	require.NoError(t, gate.sharedWithin(bg, time.Second))
-	requireClass(t, ClassLockConflict, k.TakeBack(bg, daemonOfTom, seen))
+	requireClass(t, ClassLockConflict, k.Reclaim(bg, daemonOfTom, seen))
 	gate.close()
-	require.NoError(t, k.TakeBack(bg, daemonOfTom, seen))
+	require.NoError(t, k.Reclaim(bg, daemonOfTom, seen))
 	require.Equal(t, Token(2), seenBy(k).Token)
 }
 
@@ -169,7 +169,7 @@ func TestALeaseThatChangedMeanwhileIsNotTakenBack(t *testing.T) {
 					k.Observe()
 					goSilent(c)
 				}
-				requireClass(t, ClassLockConflict, k.TakeBack(bg, daemonOfTom, seen))
+				requireClass(t, ClassLockConflict, k.Reclaim(bg, daemonOfTom, seen))
 				require.Equal(t, Token(2), seenBy(k).Token)
 				require.Zero(t, agent.runs())
 				require.Empty(t, k.events())
@@ -183,10 +183,10 @@ func TestATakingBackThatCannotBeAuditedDoesNotHappen(t *testing.T) {
 	k, c, seen := leftBy(t, tom, &fakeAgent{})
 	goSilent(c)
 	k.deny = unix.ENOSPC
-	requireClass(t, ClassAuditFailed, k.TakeBack(bg, daemonOfTom, seen))
+	requireClass(t, ClassAuditFailed, k.Reclaim(bg, daemonOfTom, seen))
 	require.Equal(t, Token(1), seenBy(k).Token)
 	k.deny = nil
-	require.NoError(t, k.TakeBack(bg, daemonOfTom, seen))
+	require.NoError(t, k.Reclaim(bg, daemonOfTom, seen))
 }
 
 // Rules 2, 4 and 18. A taker of another host may come at any step of a taking back, also where the store has lost the lock of the gate, and a
@@ -211,7 +211,7 @@ func TestATakingBackTakesNoLeaseFromATaker(t *testing.T) {
 								k.gate.unlock()
 							}
 							if same {
-								failed = other.TakeBack(bg, daemonOfTom, seenBy(other))
+								failed = other.Reclaim(bg, daemonOfTom, seenBy(other))
 							} else {
 								granted, failed = other.Acquire(bg, zoe)
 							}
@@ -224,7 +224,7 @@ func TestATakingBackTakesNoLeaseFromATaker(t *testing.T) {
 					other = newRig(t, k.store.dir, c, by)
 					other.Observe()
 					goSilent(c)
-					err := k.TakeBack(bg, daemonOfTom, seen)
+					err := k.Reclaim(bg, daemonOfTom, seen)
 					require.True(t, came)
 					h, j := k.Observe()
 					switch {
@@ -273,7 +273,7 @@ func TestNoLeaseIsTakenBackWhileItsWritesMayLand(t *testing.T) {
 				seen = seenBy(k)
 				goSilent(c)
 			}
-			err := k.TakeBack(bg, daemonOfTom, seen)
+			err := k.Reclaim(bg, daemonOfTom, seen)
 			if !x.waits {
 				require.NoError(t, err)
 				return
@@ -288,7 +288,7 @@ func TestNoLeaseIsTakenBackWhileItsWritesMayLand(t *testing.T) {
 					require.NoError(t, unix.Unlinkat(k.store.dir.fd, name, 0))
 				}
 			}
-			require.NoError(t, k.TakeBack(bg, daemonOfTom, seen))
+			require.NoError(t, k.Reclaim(bg, daemonOfTom, seen))
 		})
 	}
 }

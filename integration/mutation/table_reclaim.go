@@ -2,8 +2,8 @@ package main
 
 import "slices"
 
-// takeBackMutations remove clauses of rule 18: which lease a host takes back that it had left.
-var takeBackMutations = slices.Concat(in("lease/takeback.go", mutation{
+// reclaimMutations remove clauses of rule 18: which lease a host takes back that it had left.
+var reclaimMutations = slices.Concat(in("lease/reclaim.go", mutation{
 	Rule: 18, What: "a host takes back what another host has left",
 	Old: "	return k.cfg.CutOff.isOwn(r)\n", New: "	return true\n",
 	Tests: []string{"TestNoOtherLeaseIsTakenBack"},
