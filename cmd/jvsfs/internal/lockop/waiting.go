@@ -24,21 +24,21 @@ type Waiting struct {
 	OutOfTurn func() error // why the lease is not to be had yet
 }
 
-// passOnWait is how long to wait for a lease whose holder has ended, even without --wait. Its daemon gives it
+// releaseWait is how long to wait for a lease whose holder has ended, even without --wait. Its daemon gives it
 // back at once, unless that is stopped.
-const passOnWait = 2 * time.Second
+const releaseWait = 2 * time.Second
 
 // Run tries at least once. It ends with the grant, with a failure that waiting does not cure, with the last
 // conflict when the time is over, or with ctx.
 func (w Waiting) Run(ctx context.Context, try func() (lease.Grant, error)) (lease.Grant, error) {
 	said, told := false, ""
-	passing := time.Now().Add(passOnWait)
+	releasing := time.Now().Add(releaseWait)
 	for {
 		grant, err := w.attempt(try)
 		if err == nil || !Waitable(err) {
 			return grant, err
 		}
-		if time.Now().Before(passing) && w.passesOn() {
+		if time.Now().Before(releasing) && w.passesOn() {
 			if err := w.sleep(ctx, 2*time.Millisecond); err != nil {
 				return grant, err
 			}
