@@ -68,7 +68,7 @@ var (
 
 // Everything below an exempt directory is exempt, except reserved names. A directory that may not
 // hold anything exempt does not.
-func TestExemptIsWholeSubtrees(t *testing.T) {
+func TestWhatIsBelowAnExemptDirectoryIsExempt(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		glob := strings.Join(rapid.SliceOfN(globParts, 1, 4).Draw(t, "glob"), "/")
 		x, err := NewExempt([]string{glob}, rapid.Bool().Draw(t, "git"))

@@ -13,9 +13,9 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// goingOn is a guard whose holder's deadline has come, with a handle that was opened before. The
+// overdue is a guard whose holder's deadline has come, with a handle that was opened before. The
 // keeper can go on with the lease, as on a file system of this kernel.
-func goingOn(t *testing.T, h lease.Holder) (*Guard, *keeper, Request) {
+func overdue(t *testing.T, h lease.Holder) (*Guard, *keeper, Request) {
 	t.Helper()
 	g, k, handle, c := mayResume(t, h)
 	c.move(k.lasting)
@@ -33,16 +33,16 @@ func mayResume(t *testing.T, h lease.Holder) (*Guard, *keeper, Request, *clock) 
 	return g, k, handle, c
 }
 
-// goOn is what a keeper does that goes on without a gap.
-func (k *keeper) goOn(h lease.Holder) lease.Token {
+// resume is what a keeper does that goes on without a gap.
+func (k *keeper) resume(h lease.Holder) lease.Token {
 	k.lose(lease.LossResumed, k.next, h)
 	return k.giveSince(k.next, h)
 }
 
-func TestAHandleWaitsUntilItsHolderGoesOn(t *testing.T) {
+func TestAWriteByHandleWaitsUntilItsHolderResumes(t *testing.T) {
 	h := mountHolder("a")
-	g, k, handle := goingOn(t, h)
-	k.onLook = func() { k.goOn(h) }
+	g, k, handle := overdue(t, h)
+	k.onLook = func() { k.resume(h) }
 	p := mustEnter(t, g, handle)
 	require.EqualValues(t, 2, p.Epoch().Token(), "it is counted under the new token")
 	p.Leave()
@@ -55,17 +55,17 @@ func TestAHandleWaitsUntilItsHolderGoesOn(t *testing.T) {
 	mustRefuse(t, g, write(EpochOf(3)), reasonStaleHandle)
 }
 
-func TestAWriterWaitsUntilItsHolderGoesOn(t *testing.T) {
+func TestAWriteByNameWaitsUntilItsHolderResumes(t *testing.T) {
 	h := mountHolder("a")
-	g, k, _ := goingOn(t, h)
-	k.onLook = func() { k.goOn(h) }
+	g, k, _ := overdue(t, h)
+	k.onLook = func() { k.resume(h) }
 	mustEnter(t, g, write(NoEpoch)).Leave()
 	require.Zero(t, g.Status().Revoked)
 }
 
 // A holder that was stopped alone has lost the lease, and with it the kernel's caches and its right
 // to take the lease by writing. When it goes on, all of that is back but the caches.
-func TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain(t *testing.T) {
+func TestAStoppedHolderThatResumesMayTakeTheLeaseAgain(t *testing.T) {
 	h := mountHolder("a")
 	for name, ask := range map[string]func(handle Request) Request{
 		"by handle": func(handle Request) Request { return handle },
@@ -92,7 +92,7 @@ func TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain(t *testing.T) {
 
 // The kernel writes back what a stopped holder has stored through mappings while its lease lasts. If
 // that fails those stores are lost, and what it has open does not go on as if nothing were missing.
-func TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn(t *testing.T) {
+func TestAStoppedHolderWhoseStoresWereLostDoesNotResume(t *testing.T) {
 	h := mountHolder("a")
 	for name, c := range map[string]struct {
 		yield func(context.Context, *clock) error
@@ -129,7 +129,7 @@ func TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn(t *testing.T) {
 }
 
 // Whoever took over, or nobody: what was opened before stays out.
-func TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover(t *testing.T) {
+func TestAHolderThatWaitsToResumeIsRefusedAfterATakeover(t *testing.T) {
 	a, b := mountHolder("a"), mountHolder("b")
 	for name, c := range map[string]struct {
 		meanwhile func(g *Guard, k *keeper)
@@ -143,7 +143,7 @@ func TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover(t *testing.T) {
 			reasonStaleHandle},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, k, handle := goingOn(t, a)
+			g, k, handle := overdue(t, a)
 			dropped := 0
 			g.OnClose(func(lease.Loss) { dropped++ })
 			k.onLook = func() { c.meanwhile(g, k) }
@@ -190,9 +190,9 @@ func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 
 // Nobody waits where the keeper cannot go on: other hosts write the store, or the holder is stopped,
 // or a wait was in vain.
-func TestNobodyWaitsWhereTheHolderCannotGoOn(t *testing.T) {
+func TestNobodyWaitsWhereTheHolderCannotResume(t *testing.T) {
 	h := mountHolder("a")
-	g, k, handle := goingOn(t, h)
+	g, k, handle := overdue(t, h)
 	e := g.last.Load()
 	require.True(t, g.mayResume(e))
 	e.inVain.Store(true)

@@ -9,8 +9,8 @@ import (
 	"github.com/jvsfs/jvsfs/lease"
 )
 
-// A worktree stands as it stood until somebody else may have written.
-func TestAWorktreeStandsUntilSomebodyElseMayHaveWritten(t *testing.T) {
+// The version of a worktree stays until somebody else may have written.
+func TestAWorktreeIsUnchangedUntilSomebodyElseMayHaveWritten(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	free := g.StateVersion()
 	require.True(t, g.Unchanged(free))
@@ -31,7 +31,7 @@ func TestAWorktreeStandsUntilSomebodyElseMayHaveWritten(t *testing.T) {
 }
 
 // In a window the token may change. When the window is over, it counts no more, however it ended.
-func TestAWorktreeStandsInAWindowWhateverItsToken(t *testing.T) {
+func TestAWorktreeIsUnchangedInAWindowWhateverItsToken(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	w := quiesce(t, g, Windowed{})

@@ -67,7 +67,7 @@ func TestAdoptTakesARecordThatWasRenewedAfterTheNote(t *testing.T) {
 	require.True(t, next.fence.passes())
 }
 
-func TestAdoptOnlyInTime(t *testing.T) {
+func TestALeaseIsAdoptedOnlyBeforeItsDeadline(t *testing.T) {
 	for name, change := range map[string]struct {
 		do   func(*fakeClock, *Saved)
 		want Class
@@ -97,7 +97,7 @@ func TestAdoptOnlyInTime(t *testing.T) {
 	}
 }
 
-func TestAdoptOnlyTheVeryRecord(t *testing.T) {
+func TestOnlyTheVeryRecordIsAdopted(t *testing.T) {
 	for name, change := range map[string]struct {
 		do   func(*testing.T, *Dir, *fakeClock, *Saved)
 		kind LossKind
@@ -191,7 +191,7 @@ func TestAdoptDoesNotRenewForAStoppedHolder(t *testing.T) {
 }
 
 // A process that still holds the gate may still write: the dead daemon's last thread, or a taker.
-func TestAdoptNeedsTheGate(t *testing.T) {
+func TestALeaseIsNotAdoptedWhileAnotherHasTheGate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, c := testDir(t), newFakeClock()
 		dead := newRig(t, d, c)
@@ -213,7 +213,7 @@ func TestAdoptNeedsTheGate(t *testing.T) {
 
 // What a client of the store had read that has ended since may reach the store at any time. So its lease is not gone on with by another one:
 // it runs out unreleased, and whoever takes it over has that client cut off (rule 17).
-func TestAdoptOnlyThroughTheSameClient(t *testing.T) {
+func TestALeaseIsAdoptedOnlyThroughTheSameClient(t *testing.T) {
 	for _, x := range []struct {
 		then, now string
 		goesOn    bool

@@ -345,7 +345,7 @@ func TestAFailureToCutOffOneHostIsNotSaidOfAnother(t *testing.T) {
 }
 
 // Rule 17. What was cut off counts for one lease: then the agent must say it again.
-func TestACutCountsForOneLease(t *testing.T) {
+func TestACutOfAClientCountsForTheTimeOfOneLease(t *testing.T) {
 	agent := &fakeAgent{}
 	b, c := silentHost(t, agent)
 	blocker := newGateLock(b.store)
@@ -491,7 +491,7 @@ func TestAHandoverSaysThatItsHostHasAnAgent(t *testing.T) {
 }
 
 // Rule 17. The gate may let a taker wait: what was cut off must still count when it has it.
-func TestACutMustCountUnderTheGate(t *testing.T) {
+func TestACutOfAClientMustStillCountUnderTheGate(t *testing.T) {
 	agent := &fakeAgent{}
 	b, _ := silentHost(t, agent, func(k *KeeperConfig) {
 		k.Pause = func(point string) {

@@ -104,7 +104,7 @@ func TestAFollowerRenewsAgainWhenTheNewKeeperDoesNotComeUp(t *testing.T) {
 	require.True(t, rec.Released)
 }
 
-func TestJoinOnlyWhatIsHeld(t *testing.T) {
+func TestOnlyALeaseThatIsHeldIsJoined(t *testing.T) {
 	for name, change := range map[string]func(*rig, *Dir, *fakeClock, *Saved){
 		"over":          func(_ *rig, _ *Dir, c *fakeClock, _ *Saved) { c.advance(20 * time.Second) },
 		"another nonce": func(_ *rig, _ *Dir, _ *fakeClock, b *Saved) { b.Nonce = "x" },

@@ -50,7 +50,7 @@ func TestAHeadIsHeldExpiredOrStealableByTheTable(t *testing.T) {
 	}
 }
 
-func TestPolicyValidate(t *testing.T) {
+func TestAPolicyWithoutOrderOrBoundsIsRefused(t *testing.T) {
 	require.NoError(t, record.DefaultPolicy().Validate())
 	for _, change := range []func(*record.Policy){
 		func(p *record.Policy) { p.LeaseDuration = 0 },

@@ -15,7 +15,7 @@ import (
 
 var bg = context.Background()
 
-func TestAcquireConflictReleaseKeepsToken(t *testing.T) {
+func TestTheNextTokenFollowsTheReleasedOne(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a, b := newRig(t, d, c), newRig(t, d, c)
 	g := a.must(t, ann)
@@ -409,7 +409,7 @@ func TestAForeignViewAboveTheHeadSupersedesTheHolder(t *testing.T) {
 	requireClass(t, ClassRecordUnreadable, err)
 }
 
-func TestFailedReleaseMarkIsReported(t *testing.T) {
+func TestAReleaseThatCannotBeMarkedIsAnError(t *testing.T) {
 	d, c := testDir(t), newFakeClock()
 	a := newRig(t, d, c)
 	a.must(t, ann)

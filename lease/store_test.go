@@ -12,7 +12,7 @@ import (
 	"github.com/jvsfs/jvsfs/lease/record"
 )
 
-func TestParseWorktreeID(t *testing.T) {
+func TestAWorktreeIDIsOneNameOfSafeCharacters(t *testing.T) {
 	for _, ok := range []string{"main", "a.b-c_D9", "...", ".x", strings.Repeat("x", 128)} {
 		id, err := record.ParseWorktreeID(ok)
 		require.NoError(t, err)
@@ -133,7 +133,7 @@ func TestFilesArePrivate(t *testing.T) {
 	}
 }
 
-func TestParseLockLine(t *testing.T) {
+func TestALineOfProcLocksIsReadOnlyIfItIsAFlock(t *testing.T) {
 	pid, dev, ino, ok := parseLockLine("3: FLOCK  ADVISORY  WRITE 1234 fe:00:5678 0 EOF")
 	require.True(t, ok)
 	require.Equal(t, 1234, pid)

@@ -29,7 +29,7 @@ var spec = []clause{
 	{"schema", "the fourteen fields, and how the holder is written", "lease", "TestARecordHasTheFieldsOfTheSpec", ""},
 	{"policy", "the default durations", "lease", "TestARecordHasTheFieldsOfTheSpec", ""},
 	{"acquire", "the lock file is made with O_CREAT and O_EXCL", "lease", "TestALeaseLastsWithoutItsView", "`link(2)` to a name that never existed"},
-	{"acquire", "E_LOCK_CONFLICT while the lease lasts", "lease", "TestAcquireConflictReleaseKeepsToken", ""},
+	{"acquire", "E_LOCK_CONFLICT while the lease lasts", "lease", "TestTheNextTokenFollowsTheReleasedOne", ""},
 	{"acquire", "after expiry, skew and grace it is stolen, with the next token", "lease", "TestStealOnlyAfterSkewAndGrace", ""},
 	{"acquire", "the record and its directory are fsynced", "lease", "TestAGrantIsDurableBeforeAnybodyWrites", ""},
 	{"acquire", "JuiceFS makes O_EXCL atomic", "", "", "Several hosts, only `link`, `O_EXCL` and `rename`"},

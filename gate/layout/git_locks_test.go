@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhereGitMakesLocks(t *testing.T) {
+func TestALockFileOfGitIsToldByItsPath(t *testing.T) {
 	isGitDir := func(dir string) bool {
 		return dir == "modules/sub" || dir == "modules/group/lib" || dir == "modules/sub/modules/deep" || dir == "worktrees/a/modules/sub"
 	}

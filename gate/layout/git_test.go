@@ -17,7 +17,7 @@ var ordinary = Repository{Common: ".git", Linked: []Checkout{
 	{ID: "a", Name: "a", Root: ".worktrees/a"}, {ID: "b", Name: "b", Root: "src/deep/b"},
 }}
 
-func TestWhatGuardsAPathOfGit(t *testing.T) {
+func TestEachPathOfARepositoryIsGuardedByTheRuleOfItsPlace(t *testing.T) {
 	r, a, b := guarded("r"), guarded("a"), guarded("b")
 	for path, c := range map[string]struct{ change, own *Rule }{
 		"":                                  {Sealed, r},
@@ -97,7 +97,7 @@ func TestWhatGuardsAPathOfGit(t *testing.T) {
 
 // The repository may be bare, and lie beside its worktrees or have them in it; or the main checkout
 // lies beside them.
-func TestWhatGuardsAPathAroundARepository(t *testing.T) {
+func TestEachPathAroundARepositoryIsGuardedByTheRuleOfItsPlace(t *testing.T) {
 	r, w := guarded("r"), guarded("w")
 	linked := []Checkout{{ID: "w", Name: "w", Root: "w"}}
 	for _, c := range []struct {
@@ -450,7 +450,7 @@ func TestPlacesOfCheckoutsAreFoundByTheirName(t *testing.T) {
 }
 
 // The .git of a checkout leads to its administration, by either form of the path.
-func TestWhatPointsToAnAdministration(t *testing.T) {
+func TestTheGitFileOfACheckoutPointsToItsAdministration(t *testing.T) {
 	l := gitLayout(t, ordinary)
 	for text, is := range map[string]bool{
 		"gitdir: /srv/r/.git/worktrees/a\n": true,

@@ -7,7 +7,7 @@ import (
 )
 
 // To which snapshot a path belongs, and whether a change of its name can make the snapshot READY, or end it.
-func TestWhichSnapshotAPathIsOf(t *testing.T) {
+func TestAPathIsFoundToBelongToItsSnapshot(t *testing.T) {
 	for _, c := range []struct {
 		path, id  string
 		publishes bool

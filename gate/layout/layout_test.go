@@ -15,7 +15,7 @@ func laidOut(t *testing.T, n Name, tree lease.WorktreeID) Layout {
 }
 
 // Who judges a change of each name, and what lies there.
-func TestWhatGuardsAPath(t *testing.T) {
+func TestEachPathIsGuardedByTheRuleOfItsLayout(t *testing.T) {
 	w := func(id lease.WorktreeID) *Rule { return guarded(id) }
 	badMain, badSpace := &Rule{Kind: BadName, Name: "main"}, &Rule{Kind: BadName, Name: "a b"}
 	for _, c := range []struct {

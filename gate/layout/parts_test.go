@@ -34,7 +34,7 @@ func partRules(t *testing.T, rules ...string) *lockfile.Rules {
 
 // A part's directory belongs to its own lease, its name to whoever may write beside it while nobody else holds the part,
 // and a file beside the parts to the tree.
-func TestWhatGuardsAPathWithParts(t *testing.T) {
+func TestAPathInAPartIsGuardedByTheLeaseOfThePart(t *testing.T) {
 	l := withParts(t, "t", "packages: packages/{pkg}/**", "teams: teams/{team}/src/{part}/**")
 	for _, row := range []struct {
 		path       string
@@ -76,7 +76,7 @@ func TestWhatGuardsAPathWithParts(t *testing.T) {
 }
 
 // Other layouts have worktrees of their own.
-func TestPartsAreOfATree(t *testing.T) {
+func TestOnlyATreeHasParts(t *testing.T) {
 	for _, n := range []Name{JVS, Folder, Git} {
 		_, err := laidOut(t, n, treeOf(n)).WithParts(partRules(t, "p: p/{x}/**"))
 		require.EqualError(t, err, "rule p makes worktrees of directories (taken_by: lease), and the layout "+string(n)+" has worktrees of its own")
@@ -87,7 +87,7 @@ func TestPartsAreOfATree(t *testing.T) {
 }
 
 // The ids of parts are fit for a record, and tell where the part lies. A dot or a slash does not make one of two.
-func TestIDsOfParts(t *testing.T) {
+func TestTheIDOfAPartIsFitForARecordAndTellsWhereItLies(t *testing.T) {
 	l := withParts(t, "p.tree", "p: p/{x}/**", "p.q: q/{x}/{y}/**", "r: r/**")
 	long := strings.Repeat("l", 255)
 	for dir, want := range map[string]lease.WorktreeID{

@@ -88,7 +88,7 @@ func TestABadNameOfARuleIsAMistake(t *testing.T) {
 }
 
 // All mistakes are found at once.
-func TestAllMistakesAtOnce(t *testing.T) {
+func TestAllMistakesOfTheRulesAreFoundAtOnce(t *testing.T) {
 	_, mistakes := Compile([]Spec{{Name: "-", Lock: "/a", TakenBy: "x", Guards: []string{"b//c", "d/.."}}, {Name: "y"}})
 	require.Len(t, mistakes, 6)
 }

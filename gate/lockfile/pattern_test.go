@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestPatternsMatch(t *testing.T) {
+func TestAPatternMatchesThePathsThatItMeans(t *testing.T) {
 	for _, row := range []struct {
 		pattern, path string
 		caught        string // "x=..." joined; "-": no match

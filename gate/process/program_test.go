@@ -9,7 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestWhatAProcessSaysOfItself(t *testing.T) {
+func TestTheArgumentsAndProgramOfAProcessAreRead(t *testing.T) {
 	c := exec.Command("sleep", "60")
 	require.NoError(t, c.Start())
 	t.Cleanup(func() { _ = c.Process.Kill(); _ = c.Wait() })

@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-func TestHasSignal(t *testing.T) {
+func TestAPendingSignalCountsUnlessItIsBlocked(t *testing.T) {
 	for _, c := range []struct {
 		status string
 		has    bool

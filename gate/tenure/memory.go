@@ -118,7 +118,7 @@ func (b *Book) believe(k Kept) {
 			k.Held = nil // it ended with its daemon
 		}
 		if is, there := b.files.Look(k.Lock); there {
-			l.goOn(k.of(is), is, k.Rest)
+			l.resume(k.of(is), is, k.Rest)
 		}
 		l.bar(k.Robbed)
 		l.keep()
@@ -127,8 +127,8 @@ func (b *Book) believe(k Kept) {
 	b.stale = append(b.stale, k.ID)
 }
 
-// goOn opens the tenure that the lock file stands for; nil: it is not known.
-func (l *Lock) goOn(was *KeptTenure, is File, rest *KeptRest) {
+// resume opens the tenure that the lock file stands for; nil: it is not known.
+func (l *Lock) resume(was *KeptTenure, is File, rest *KeptRest) {
 	if was == nil {
 		return
 	}

@@ -150,7 +150,7 @@ var claiming = slices.Concat(
 		Rule: 2, What: "the deadline is the whole lease, without the margin",
 		Old: "{ return p.LeaseDuration - p.RenewInterval }", New: "{ return p.LeaseDuration }",
 		Package: "./lease",
-		Tests:   []string{"TestAcquireConflictReleaseKeepsToken"},
+		Tests:   []string{"TestTheNextTokenFollowsTheReleasedOne"},
 	}),
 )
 

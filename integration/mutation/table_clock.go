@@ -25,7 +25,7 @@ var expired = slices.Concat(
 	}, mutation{
 		Rule: 5, What: "a released record must run out first",
 		Old: "	case r.Released:\n", New: "	case false:\n",
-		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable", "TestAcquireConflictReleaseKeepsToken"},
+		Tests: []string{"TestAHeadIsHeldExpiredOrStealableByTheTable", "TestTheNextTokenFollowsTheReleasedOne"},
 	}, mutation{
 		Rule: 5, What: "an unreadable record is a free one",
 		Old: "return Judgement{State: Unreadable, Reason: h.Unreadable.Error()}", New: "return Judgement{State: Free, Reason: h.Unreadable.Error()}",

@@ -74,11 +74,11 @@ var cutOffMutations = slices.Concat(in("lease/late.go", mutation{
 }, mutation{
 	Rule: 17, What: "a cut counts for ever",
 	Old: "		c.cfg.Clock.Boot()-c.last.ended < lasts", New: "		c.cfg.Clock.Boot()-c.last.ended >= 0*lasts",
-	Tests: []string{"TestACutCountsForOneLease"},
+	Tests: []string{"TestACutOfAClientCountsForTheTimeOfOneLease"},
 }, mutation{
 	Rule: 17, What: "the head under the gate need not be the one whose host was cut off",
 	Old: "tk.mustCut() && !tk.cut {", New: "false {",
-	Tests: []string{"TestACutMustCountUnderTheGate"},
+	Tests: []string{"TestACutOfAClientMustStillCountUnderTheGate"},
 }, mutation{
 	Rule: 17, What: "an agent cuts off its own kernel",
 	Old: "	if r.HostBootID != \"\" && r.HostBootID == c.BootID {\n", New: "	if false {\n",

@@ -214,12 +214,12 @@ var releasing = slices.Concat(
 	}, mutation{
 		Rule: 11, What: "the view stays",
 		Old: "	pause(\"release.before_withdraw\")\n	return c.withdraw(pause)\n", New: "	return nil\n",
-		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
+		Tests: []string{"TestTheNextTokenFollowsTheReleasedOne"},
 	}, mutation{
 		Rule: 11, What: "who holds nothing releases",
 		Old:   "	if k.cur == nil {\n		return k.store.notHeld()\n	}\n	if !kind.gives() {",
 		New:   "	if k.cur == nil {\n		return nil\n	}\n	if !kind.gives() {",
-		Tests: []string{"TestAcquireConflictReleaseKeepsToken"},
+		Tests: []string{"TestTheNextTokenFollowsTheReleasedOne"},
 	}),
 	in("lease/ending.go", mutation{
 		Rule: 11, What: "a release on purpose, or one that other hosts see, is not waited for on the disk",
@@ -254,12 +254,12 @@ var stealing = slices.Concat(
 		Rule: 12, What: "acquire_seq stands still",
 		Old: "NextCount(before.AcquireSeq)", New: "before.AcquireSeq",
 		Package: "./lease",
-		Tests:   []string{"TestAcquireConflictReleaseKeepsToken", "TestAStealIsAuditedBeforeItHappens"},
+		Tests:   []string{"TestTheNextTokenFollowsTheReleasedOne", "TestAStealIsAuditedBeforeItHappens"},
 	}, mutation{
 		Rule: 12, What: "the token stands still",
 		Old: "FencingToken: prev + 1,", New: "FencingToken: max(prev, 1),",
 		Package: "./lease",
-		Tests:   []string{"TestAcquireConflictReleaseKeepsToken"},
+		Tests:   []string{"TestTheNextTokenFollowsTheReleasedOne"},
 	}),
 	in("lease/steal.go", mutation{
 		Rule: 12, What: "a steal happens without its audit event",

@@ -36,7 +36,7 @@ var etcdMutations = slices.Concat(
 	}, mutation{
 		What: "etcd: a claim that is over is not late",
 		Old:  "		return t.over // the fence looks at its deadline itself; until then nobody else can hold\n", New: "		return nil\n",
-		Tests: []string{"TestARoundComparesTheHeads"},
+		Tests: []string{"TestARoundFindsAHeadThatIsAnothersNow"},
 	}),
 	in("lease/etcd/round.go", mutation{
 		What: "etcd: the deadline counts from after the keepalive",
@@ -45,7 +45,7 @@ var etcdMutations = slices.Concat(
 	}, mutation{
 		What: "etcd: a renewal does not compare the heads",
 		Old:  "		if err := s.prove(ctx, held[:n]); err != nil {\n", New: "		if err := ctx.Err(); err != nil {\n",
-		Tests: []string{"TestARoundComparesTheHeads"},
+		Tests: []string{"TestARoundFindsAHeadThatIsAnothersNow"},
 	}, mutation{
 		What: "etcd: a session goes on without its etcd lease",
 		Old:  "			s.now = nil // its tenures", New: "			// its tenures",
@@ -67,7 +67,7 @@ var etcdMutations = slices.Concat(
 	in("lease/etcd/authority.go", mutation{
 		What: "etcd: a holder that lives is robbed",
 		Old:  "	case st.alive != 0:\n", New: "	case st.alive != 0 && false:\n",
-		Tests: []string{"TestAcquireConflictReleaseAndHandover"},
+		Tests: []string{"TestAnEtcdLeaseIsTakenRefusedHandedOverAndReleased"},
 	}, mutation{
 		What: "etcd: a silent watch says that nothing has changed",
 		Old:  "r != nil && now-r.at < remembers {", New: "r != nil {",

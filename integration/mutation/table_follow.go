@@ -27,11 +27,11 @@ var followMutations = slices.Concat(
 	}, mutation{
 		Rule: 8, What: "a lease is joined after its deadline",
 		Old: "			err = a.stillCounts(h)\n", New: "			err = nil\n",
-		Tests: []string{"TestJoinOnlyWhatIsHeld"},
+		Tests: []string{"TestOnlyALeaseThatIsHeldIsJoined"},
 	}, mutation{
 		Rule: 4, What: "two keepers stand for one lease where flock proves nothing",
 		Old: "!k.store.tier().followers() {", New: "false {",
-		Tests: []string{"TestJoinOnlyWhatIsHeld"},
+		Tests: []string{"TestOnlyALeaseThatIsHeldIsJoined"},
 	}),
 	in("lease/ending.go", mutation{
 		Rule: 11, What: "a follower gives the record back",

@@ -8,15 +8,15 @@ var gitMutations = slices.Concat(
 	in("gate/layout/git.go", mutation{
 		Rule: 9, What: "whoever takes the lock of a HEAD may write into it",
 		Old: "var headLock = Entry{Change: Common}", New: "var headLock = Entry{Change: Common, Own: Common}",
-		Tests: []string{"TestWhatGuardsAPathOfGit"},
+		Tests: []string{"TestEachPathOfARepositoryIsGuardedByTheRuleOfItsPlace"},
 	}, mutation{
 		Rule: 9, What: "the lease of the main checkout is that of all administrations",
 		Old: "r := guarded(l.LinkedID(name))", New: "r := guarded(l.tree)",
-		Tests: []string{"TestWhatGuardsAPathOfGit"},
+		Tests: []string{"TestEachPathOfARepositoryIsGuardedByTheRuleOfItsPlace"},
 	}, mutation{
 		Rule: 9, What: "branches are everybody's",
 		Old: "return Entry{Change: Common, Own: Heads}", New: "return Entry{Change: Common}",
-		Tests: []string{"TestWhatGuardsAPathOfGit"},
+		Tests: []string{"TestEachPathOfARepositoryIsGuardedByTheRuleOfItsPlace"},
 	}, mutation{
 		Rule: 9, What: "anything may be put in the place of packed-refs",
 		Old: "return slices.Contains(lockedFiles, to) && (from", New: "return slices.Contains(lockedFiles, to) || (from",
@@ -37,7 +37,7 @@ var gitMutations = slices.Concat(
 	}, mutation{
 		Rule: 9, What: "any .git leads to the administration that a note is of",
 		Old: "return path.Join(root, to) == l.AdminOf(name)", New: "return true",
-		Tests: []string{"TestWhatPointsToAnAdministration"},
+		Tests: []string{"TestTheGitFileOfACheckoutPointsToItsAdministration"},
 	}, mutation{
 		Rule: 9, What: "a branch that is being rebased is nobody's",
 		Old: `"rebase-merge/head-name", `, New: "",
@@ -62,11 +62,11 @@ var gitMutations = slices.Concat(
 	in("gate/layout/git_locks.go", mutation{
 		Rule: 9, What: "a yarn.lock in a worktree below the repository goes with the process that made it",
 		Old: "	return slices.Contains(lockedDirs,", New: "	return name != \"\" || slices.Contains(lockedDirs,",
-		Tests: []string{"TestWhereGitMakesLocks"},
+		Tests: []string{"TestALockFileOfGitIsToldByItsPath"},
 	}, mutation{
 		Rule: 9, What: "what lies below modules counts as a submodule's",
 		Old: " && isGitDir(rel[:i]) {", New: " {",
-		Tests: []string{"TestWhereGitMakesLocks"},
+		Tests: []string{"TestALockFileOfGitIsToldByItsPath"},
 	}),
 	in("gate/layout/git_compact.go", mutation{
 		Rule: 9, What: "a log may be tidied into another one",

@@ -99,25 +99,25 @@ var goOnMutations = slices.Concat(
 	}, mutation{
 		Rule: 16, What: "a holder that goes on stays out",
 		Old: "	g.revoked.forgive(gr)\n", New: "",
-		Tests: []string{"TestAStoppedHolderThatGoesOnMayTakeTheLeaseAgain"},
+		Tests: []string{"TestAStoppedHolderThatResumesMayTakeTheLeaseAgain"},
 	}, mutation{
 		Rule: 16, What: "a holder is refused for being earlier than its keeper",
 		Old: "	if a.probe || !a.mayResume(e) {\n", New: "	if true {\n",
-		Tests: []string{"TestAHandleWaitsUntilItsHolderGoesOn", "TestAWriterWaitsUntilItsHolderGoesOn"},
+		Tests: []string{"TestAWriteByHandleWaitsUntilItsHolderResumes", "TestAWriteByNameWaitsUntilItsHolderResumes"},
 	}, mutation{
 		Rule: 16, What: "what it has open goes on though stores through mappings were dropped",
 		Old: "e.unsaved = e.over(now) || g.yield(ctx) != nil || e.over(g.cfg.Clock.Boot())", New: "_ = g.yield(ctx)",
-		Tests: []string{"TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn"},
+		Tests: []string{"TestAStoppedHolderWhoseStoresWereLostDoesNotResume"},
 	}, mutation{
 		Rule: 16, What: "what did not go on once goes on with the next pause",
 		Old: "		e.since = max(e.since, last.since)\n", New: "",
-		Tests: []string{"TestAStoppedHolderWhoseStoresWereLostDoesNotGoOn"},
+		Tests: []string{"TestAStoppedHolderWhoseStoresWereLostDoesNotResume"},
 	}),
 	in("gate/guard.go", mutation{
 		Rule: 16, What: "the kernel's caches stay though the holder has not gone on",
 		Old:   "	e, over := g.paused()\n	if e == nil {\n		e, over = g.open.Swap(nil), make(chan struct{})\n	}\n",
 		New:   "	_, over := g.paused()\n	e := g.open.Swap(nil)\n	if over == nil {\n		over = make(chan struct{})\n	}\n",
-		Tests: []string{"TestAHolderThatWaitsToGoOnIsRefusedAfterATakeover"},
+		Tests: []string{"TestAHolderThatWaitsToResumeIsRefusedAfterATakeover"},
 	}),
 	in("cmd/jvsfs/internal/daemon/leases/loss.go", mutation{
 		Rule: 16, What: "exec ends its command though the lease goes on",

@@ -17,11 +17,11 @@ var partMutations = slices.Concat(
 	in("gate/layout/parts.go", mutation{
 		What: "two parts have one lease",
 		Old:  "			b.WriteByte(partEscape)\n			b.WriteByte(c)\n", New: "			b.WriteByte(c)\n",
-		Tests: []string{"TestIDsOfParts", "TestTwoPartsHaveTwoIDs"},
+		Tests: []string{"TestTheIDOfAPartIsFitForARecordAndTellsWhereItLies", "TestTwoPartsHaveTwoIDs"},
 	}, mutation{
 		What: "a part has the lease of the tree",
 		Old:  "if id := PartID(i); id != l.tree {", New: "if id := PartID(i); true {",
-		Tests: []string{"TestIDsOfParts", "TestTwoPartsHaveTwoIDs"},
+		Tests: []string{"TestTheIDOfAPartIsFitForARecordAndTellsWhereItLies", "TestTwoPartsHaveTwoIDs"},
 	}),
 	in("fusefs/rename.go", mutation{
 		Rule: 9, What: "the root of a part that another holds gets another name",

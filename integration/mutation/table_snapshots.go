@@ -7,15 +7,15 @@ var snapshotMutations = slices.Concat(
 	in("gate/layout/jvs_snapshot.go", mutation{
 		What: "a snapshot is not known by what lies in it",
 		Old:  "		id, _, _ = strings.Cut(in, \"/\")\n", New: "		id = in\n",
-		Tests: []string{"TestWhichSnapshotAPathIsOf"},
+		Tests: []string{"TestAPathIsFoundToBelongToItsSnapshot"},
 	}, mutation{
 		What: "the descriptor of a snapshot is anybody's",
 		Old:  "return id, id != \"\"\n}\n\n// ReadyMarks", New: "return id, false\n}\n\n// ReadyMarks",
-		Tests: []string{"TestWhichSnapshotAPathIsOf"},
+		Tests: []string{"TestAPathIsFoundToBelongToItsSnapshot"},
 	}, mutation{
 		What: "what restore makes beside main has no guard",
 		Old:  "ok && of != \"\" && after != \"\"", New: "!ok && of != \"\" && after != \"\"",
-		Tests: []string{"TestWhatGuardsAPath"},
+		Tests: []string{"TestEachPathIsGuardedByTheRuleOfItsLayout"},
 	}, mutation{
 		What: "every plan names every snapshot",
 		Old:  "slices.Contains(plan.ToDelete, id)", New: "(len(plan.ToDelete) > 0 || slices.Contains(plan.ToDelete, id))",
@@ -24,15 +24,15 @@ var snapshotMutations = slices.Concat(
 	in("gate/state_version.go", mutation{
 		What: "a snapshot is published although its worktree has changed hands",
 		Old:  "return g.StateVersion().token == was.token", New: "return true",
-		Tests: []string{"TestAWorktreeStandsUntilSomebodyElseMayHaveWritten"},
+		Tests: []string{"TestAWorktreeIsUnchangedUntilSomebodyElseMayHaveWritten"},
 	}, mutation{
 		What: "a snapshot is published after its window was broken",
 		Old:  "return !wait.Happened(was.window.Over())", New: "return true || wait.Happened(was.window.Over())",
-		Tests: []string{"TestAWorktreeStandsInAWindowWhateverItsToken"},
+		Tests: []string{"TestAWorktreeIsUnchangedInAWindowWhateverItsToken"},
 	}, mutation{
 		What: "a holder that went on after a pause is another one",
 		Old:  "s.token = lease.Token(e.since)", New: "s.token = head.Token",
-		Tests: []string{"TestAWorktreeStandsUntilSomebodyElseMayHaveWritten"},
+		Tests: []string{"TestAWorktreeIsUnchangedUntilSomebodyElseMayHaveWritten"},
 	}),
 	in("gate/policy/jvs/jvs.go", mutation{
 		What: "whoever removes may remove READY snapshots",

@@ -47,7 +47,7 @@ func TestAQueueKeepsTheOrderAndItsBound(t *testing.T) {
 }
 
 // An event that cannot be told does not take the others with it.
-func TestAQueueTellsTheOthers(t *testing.T) {
+func TestAnEventThatCannotBeToldDoesNotStopTheOthers(t *testing.T) {
 	q, told, _, _ := queueOf(func(n int) bool { return n == 1 })
 	for i := range 3 {
 		q.Later(i)
@@ -58,7 +58,7 @@ func TestAQueueTellsTheOthers(t *testing.T) {
 }
 
 // An event is told when it is due and there is nothing else to do.
-func TestAQueueTellsWhatIsDue(t *testing.T) {
+func TestAnEventIsToldWhenItIsDue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q, told, now, busy := queueOf(nil)
 		require.Equal(t, time.Hour, q.WhenDue(t.Context(), time.Hour))

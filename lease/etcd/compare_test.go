@@ -53,7 +53,7 @@ func TestAClaimOverWhatHasChangedNeverWins(t *testing.T) {
 }
 
 // A round finds that a head is another's, though the watch has said nothing. Nothing is late that ends before that.
-func TestARoundComparesTheHeads(t *testing.T) {
+func TestARoundFindsAHeadThatIsAnothersNow(t *testing.T) {
 	srv := startServer(t)
 	s := srv.session(t)
 	a := keeper(t, s, host(t, "a"), "main") // its own rounds do not run: nothing else looks

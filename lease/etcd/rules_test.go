@@ -49,7 +49,7 @@ func fenced(g *gauge) func(*lease.KeeperConfig) {
 
 func host(t *testing.T, name string) *lease.Dir { return governed(t, filepath.Join(quickDir(t), name)) }
 
-func TestAcquireConflictReleaseAndHandover(t *testing.T) {
+func TestAnEtcdLeaseIsTakenRefusedHandedOverAndReleased(t *testing.T) {
 	srv := startServer(t)
 	s := srv.session(t)
 	a := keeper(t, s, host(t, "a"), "main")
