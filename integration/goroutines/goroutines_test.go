@@ -17,7 +17,7 @@ func waitsAndMore(until <-chan struct{}) { <-until }
 // locks waits at a lock.
 func locks(mu *sync.Mutex) {
 	mu.Lock()
-	mu.Unlock() //nolint:staticcheck // nothing is done under it
+	defer mu.Unlock()
 }
 
 // ends waits for nothing.
