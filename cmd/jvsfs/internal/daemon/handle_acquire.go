@@ -24,7 +24,7 @@ type leaseOps struct {
 	paths        *paths.Paths
 	locks        *lease.Dir
 	survey       *leases.Survey
-	predecessors stayers
+	predecessors replacedDaemons
 	retirement   interface {
 		LetIn(what control.Change) (leave func(), err error)
 		Reworded(closing error) error

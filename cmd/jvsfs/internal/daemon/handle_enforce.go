@@ -25,15 +25,15 @@ type modeSwitch struct {
 	mountpoint   string
 	worktree     lease.WorktreeID // in whose name is audited
 	guards       func() []*gate.Guard
-	predecessors stayers
+	predecessors replacedDaemons
 	note         func(api.Event)
 	audit        func(audit.Record) error
 	log          *zap.Logger
 	switching    sync.Mutex
 }
 
-// stayers are the daemons that this one has replaced, and that live while files are open through them.
-type stayers interface {
+// replacedDaemons are the daemons that this one has replaced, and that live while files are open through them.
+type replacedDaemons interface {
 	Live() bool
 	Refuse(what string) *api.Failure
 }

@@ -30,7 +30,7 @@ type windows struct {
 	paths        *paths.Paths
 	rules        *lockfile.Rules
 	isPart       func(lease.WorktreeID) bool
-	predecessors stayers
+	predecessors replacedDaemons
 	flush        func(context.Context) error
 	ended        func() bool // the daemon ends
 	note         func(api.Event)
