@@ -40,7 +40,7 @@ var allowedInRooms = map[string]string{
 	"client":                "api host place fusefs gate/process",
 	"lockop":                "human fenceagent api host place gate gate/process gate/wait lease lease/audit lease/record mountcfg",
 	"recovery":              "api host place client lease",
-	"daemon":                "daemon/control daemon/events daemon/guardian daemon/journal daemon/leases daemon/logging daemon/metrics daemon/paths daemon/refusals daemon/rulelocks daemon/servicemanager daemon/storewatch daemon/succession human finding api host lockdir place lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/process gate/tenure lease lease/audit lease/record mountcfg",
+	"daemon":                "daemon/control daemon/events daemon/guardian daemon/journal daemon/leases daemon/logging daemon/metrics daemon/paths daemon/refusals daemon/rulelocks daemon/servicemanager daemon/storewatch daemon/succession human finding api host lockdir place lockop recovery rules fusefs fusefs/transport gate gate/layout gate/lockfile gate/process lease lease/audit lease/record mountcfg",
 	"daemon/background":     "api host fenceagent daemon/logging mountcfg",
 	"daemon/batch":          "",
 	"daemon/control":        "api host lockop daemon/metrics daemon/socket gate gate/process lease",

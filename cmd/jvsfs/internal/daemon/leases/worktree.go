@@ -51,8 +51,10 @@ func (w *Worktree) Through(f func() (lease.Grant, error)) (lease.Grant, error) {
 // MayResume reports whether a holder may go on here after a pause: the daemon neither ends nor is replaced.
 func (w *Worktree) MayResume() bool { return !w.latch.closed.Load() }
 
-// Share notes that more than one request was told of a lease, and Shared whether the lease with that token was.
-func (w *Worktree) Share(t lease.Token)       { w.shared.Store(uint64(t)) }
+// Share notes that more than one request was told of a lease.
+func (w *Worktree) Share(t lease.Token) { w.shared.Store(uint64(t)) }
+
+// Shared reports whether the lease with that token was shared.
 func (w *Worktree) Shared(t lease.Token) bool { return w.shared.Load() == uint64(t) }
 
 // AboutHead adds the current record to a failure.
