@@ -87,6 +87,7 @@ func TestAWorktreeIsMadeOnceAndNoneWhenTheDaemonEnds(t *testing.T) {
 	require.True(t, r.Ended())
 	_, err = r.Get("other")
 	require.ErrorIs(t, err, ErrClosing)
+	require.Equal(t, 1, r.made, "it is not begun")
 	require.ErrorContains(t, Closing(err), "being taken down")
 	require.NotErrorIs(t, Closing(unix.EIO), ErrClosing)
 }
@@ -166,7 +167,8 @@ func TestWhatTheRegistryRunsEndsWithIt(t *testing.T) {
 	ended := make(chan error, 2)
 	r.Start(func(ctx context.Context) { <-ctx.Done(); ended <- ctx.Err() })
 	require.NoError(t, r.Close())
-	require.ErrorIs(t, <-ended, context.Canceled, "Close has waited for it")
+	require.Len(t, ended, 1, "Close has waited for it")
+	require.ErrorIs(t, <-ended, context.Canceled)
 	r.Start(func(ctx context.Context) { ended <- ctx.Err() })
 	require.ErrorIs(t, <-ended, context.Canceled)
 }
