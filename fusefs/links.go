@@ -2,6 +2,7 @@ package fusefs
 
 import (
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"go.uber.org/zap"
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
@@ -11,7 +12,13 @@ import (
 // newHardlinks is the index of the source's files with several names.
 func (f *rawFS) newHardlinks() *hardlink.Index {
 	return hardlink.New(hardlink.Config{
-		Tree: f.source, Layout: f.layout, Entry: f.opts.Layout.Entry, RootAt: f.git.RootAt, Moves: f.moves.Load, Away: f.opts.Enforcement.Wait, Foreign: f.durable, Log: f.opts.Log,
+		Tree: f.source, Layout: f.layout, Entry: f.opts.Layout.Entry, RootAt: f.git.RootAt, Moves: f.moves.Load, Away: f.opts.Enforcement.Wait, Foreign: f.durable,
+		Failed: func(err error) {
+			f.opts.Log.Warn("names of files with several could not be looked for, so such files are not written", zap.Error(err))
+		},
+		Unknown: func(inode uint64, err error) {
+			f.opts.Log.Debug("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", inode), zap.Error(err))
+		},
 	})
 }
 

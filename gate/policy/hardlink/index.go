@@ -13,8 +13,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"go.uber.org/zap"
-
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/tree"
@@ -32,7 +30,9 @@ type Config struct {
 	// Away gives the thread of a caller up while it waits. off is closed when the caller is being killed.
 	Away    func(who gate.Request) (off <-chan struct{}, end func())
 	Foreign bool // other kernels write the store, so nothing is remembered of files that nobody has asked for
-	Log     *zap.Logger
+	// Failed is told of a walk that found nothing out, and Unknown of a file that is not written because of that.
+	Failed  func(err error)
+	Unknown func(inode uint64, err error)
 }
 
 // Index is what is known of files with several names. One walk through the source notes all of them. There is one walk at a time,
@@ -172,7 +172,7 @@ func (b *Index) lead(call *sharedWalk) {
 	b.looked.Add(w.looked)
 	b.rest = time.Now().Add(min(time.Since(began), restMax))
 	if call.err != nil {
-		b.Log.Warn("names of files with several could not be looked for, so such files are not written", zap.Error(call.err))
+		b.Failed(call.err)
 	}
 	b.write(call, began)
 }

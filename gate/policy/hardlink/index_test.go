@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/require"
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -50,7 +49,7 @@ func newRepository(t *testing.T, files int) *repository {
 	require.NoError(t, err)
 	r.index = New(Config{
 		Tree: r.source, Layout: func() layout.Layout { return l }, Entry: l.Entry, RootAt: func(tree.Key) (layout.Entry, bool) { return layout.Entry{}, false },
-		Moves: func() uint64 { return 0 }, Away: func(gate.Request) (<-chan struct{}, func()) { return r.killed, func() {} }, Log: zap.NewNop(),
+		Moves: func() uint64 { return 0 }, Away: func(gate.Request) (<-chan struct{}, func()) { return r.killed, func() {} }, Failed: func(error) {}, Unknown: func(uint64, error) {},
 	})
 	t.Cleanup(r.index.Close)
 	return r

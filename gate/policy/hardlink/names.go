@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
 
 	"github.com/jvsfs/jvsfs/gate"
@@ -94,7 +93,7 @@ func (x *Index) Learn(f File, who gate.Request) error {
 			return syscall.EINTR
 		}
 		if err != nil {
-			x.Log.Debug("a file has names that could not be looked for, so it is not written", zap.Uint64("inode", f.Key.Ino), zap.Error(err))
+			x.Unknown(f.Key.Ino, err)
 			return errUnknown
 		}
 	}
