@@ -138,9 +138,9 @@ func (f *rawFS) settled(ask func() (permit, fuse.Status)) (permit, fuse.Status) 
 // abandon ends the permit of a mutation that is not made.
 func (p *permit) abandon() {
 	for i := range p.n {
-		p.of[i].pass.Leave()
+		p.of[i].pass.End()
 	}
-	p.outside.Leave()
+	p.outside.End()
 	p.end()
 }
 
@@ -223,7 +223,7 @@ func (f *rawFS) admitOutside(p *permit, req gate.Request, r *layout.Rule) fuse.S
 		f.stats.would.Add(1)
 		f.opts.Log.Debug("would refuse", zap.Stringer("op", req.Op), zap.String("name", r.Name))
 	}
-	p.outside.Leave() // one pass is enough to be waited for
+	p.outside.End() // one pass is enough to be waited for
 	p.outside = pass
 	return fuse.OK
 }

@@ -29,9 +29,9 @@ func (p *permit) leave(st *fuse.Status) {
 			g.ReportLate(pass, why, late())
 			*st = fuse.EIO
 		}
-		pass.Leave()
+		pass.End()
 	}
-	p.outside.Leave()
+	p.outside.End()
 	p.end()
 }
 

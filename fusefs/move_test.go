@@ -46,7 +46,7 @@ func enterBy(t *testing.T, g *gate.Guard, token lease.Token) func() {
 	t.Helper()
 	p, no := g.Enter(gate.Request{Op: gate.OpWrite, Epoch: gate.EpochOf(token)})
 	require.Nil(t, no)
-	return p.Leave
+	return p.End
 }
 
 // A request in flight is waited for, whatever the name by which it was let in.
@@ -70,7 +70,7 @@ func TestARenameOfARootWaitsForWhatIsInFlight(t *testing.T) {
 	require.NoError(t, mustWait(t, enterBy(t, y, 2), move("worktrees/y", "main")))
 	outside, ok, _ := m.opts.Enforcement.Outside(false)
 	require.True(t, ok)
-	require.NoError(t, mustWait(t, outside.Leave, move("main", "worktrees/y")))
+	require.NoError(t, mustWait(t, outside.End, move("main", "worktrees/y")))
 }
 
 // What is open in a tree that becomes a worktree is refused by that worktree, and its mappings are looked at with those

@@ -36,7 +36,7 @@ func BenchmarkEnterHandle(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			if p, no := g.Enter(Request{Op: OpWrite, Epoch: e}); no == nil {
-				p.Leave()
+				p.End()
 			}
 		}
 	})
@@ -62,7 +62,7 @@ func BenchmarkEnterWriter(b *testing.B) {
 		if no != nil {
 			b.Fatal(no)
 		}
-		p.Leave()
+		p.End()
 	}
 }
 
@@ -98,7 +98,7 @@ func enterAndLeave(b *testing.B, g *Guard, e Epoch) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if p, no := g.Enter(Request{Op: OpWrite, Epoch: e}); no == nil {
-			p.Leave()
+			p.End()
 		}
 	}
 }

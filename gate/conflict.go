@@ -135,7 +135,7 @@ func (s *Enforcement) Await(c process.Caller, signal <-chan struct{}) {
 	}
 	p, no := w.enter(Request{Op: w.op, Caller: c, Signal: signal, queued: w, probe: true})
 	if no == nil {
-		p.Leave()
+		p.End()
 	}
 	w.ticket.Leave()
 }

@@ -56,7 +56,7 @@ func TestAWriterWaitsForWhoHolds(t *testing.T) {
 		k.lose(lease.LossReleased, token, other)
 		a := <-done
 		require.Nil(t, a.no)
-		a.p.Leave()
+		a.p.End()
 		require.False(t, g.queue.Busy())
 		require.Zero(t, g.Status().Refusals)
 		require.EqualValues(t, 1, g.Status().Writes)
@@ -107,7 +107,7 @@ func TestAFreeLeaseGoesToTheWriterWhoAskedFirst(t *testing.T) {
 		first.Leave()
 		a := <-done
 		require.Nil(t, a.no)
-		a.p.Leave()
+		a.p.End()
 	})
 }
 
@@ -124,7 +124,7 @@ func TestWritersOfTheNewHolderLeaveTheQueue(t *testing.T) {
 		a := <-done
 		require.Nil(t, a.no)
 		require.Less(t, time.Since(began), time.Second, "in the time of a bubble: not for as long as it may wait")
-		a.p.Leave()
+		a.p.End()
 		first.Leave()
 	})
 }
@@ -156,7 +156,7 @@ func TestACallMadeAgainWaitsOnTheWayAndThenHasTheLease(t *testing.T) {
 		require.Len(t, k.asked, 1, "the lease is there before the call is made again")
 		p, no := g.Enter(r)
 		require.Nil(t, no)
-		p.Leave()
+		p.End()
 		require.EqualValues(t, 1, g.Status().Writes)
 		require.Zero(t, g.Status().Refusals)
 	})
@@ -221,6 +221,6 @@ func TestACallThatHadItsTurnIsNotMadeAgain(t *testing.T) {
 		k.lose(lease.LossReleased, token, other)
 		a := <-done
 		require.Nil(t, a.no)
-		a.p.Leave()
+		a.p.End()
 	})
 }

@@ -1,7 +1,7 @@
 // Package gate answers one question: may this operation go ahead?
 //
 // A Guard is the fence of one worktree. Every mutating call of the file system asks Guard.Enter
-// before it touches the backing store, and calls Pass.Leave when the backing call has returned. The
+// before it touches the backing store, and calls Pass.End when the backing call has returned. The
 // lease keeper opens and closes the guard through lease.Fence.
 //
 // # Guarantees

@@ -74,7 +74,7 @@ func (s *Enforcement) OnSwitch(before, after func(context.Context) error) {
 }
 
 // Outside decides about a mutation where there is no guard. against says whether a rule forbids it.
-// If ok is false the mutation is refused; otherwise Leave must follow. wouldRefuse is true if it
+// If ok is false the mutation is refused; otherwise End must follow. wouldRefuse is true if it
 // passes only because the mount observes.
 func (s *Enforcement) Outside(against bool) (p Pass, ok, wouldRefuse bool) {
 	return s.OutsideOf(Request{}, against)

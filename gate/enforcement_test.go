@@ -55,10 +55,10 @@ func TestObserveModeDecidesAsEnforceAndSaysSo(t *testing.T) {
 	var told []*Refusal
 	s := newSwitching(t, Observing, func(c *GuardConfig) { c.OnRefusal = func(no *Refusal) { told = append(told, no) } })
 	s.k.give(userHolder(7, "7"))
-	mustEnter(t, s.Guard, byUser(7)).Leave()
+	mustEnter(t, s.Guard, byUser(7)).End()
 	p := mustEnter(t, s.Guard, byUser(8))
-	p.Leave()
-	mustEnter(t, s.Guard, write(p.Epoch())).Leave()
+	p.End()
+	mustEnter(t, s.Guard, write(p.Epoch())).End()
 	require.Len(t, told, 2)
 	require.Equal(t, ReasonHeldByOther, told[0].Reason)
 	require.Equal(t, reasonObservedHandle, told[1].Reason)
@@ -87,7 +87,7 @@ func TestASwitchToEnforceWaitsForWritesThatOnlyObserveLetIn(t *testing.T) {
 			done := s.begin(t, to)
 			mustRefuse(t, s.Guard, byUser(8), map[Enforce]Reason{Enforcing: ReasonFree, ReadOnly: ReasonReadOnly}[to])
 			mustWait(t, done)
-			p.Leave()
+			p.End()
 			require.NoError(t, <-done)
 		}
 	})
@@ -113,11 +113,11 @@ func TestReadOnlyWaitsForTheHolderAndKeepsTheLease(t *testing.T) {
 				mustRefuse(t, s.Guard, byUser(7), ReasonReadOnly)
 				mustRefuse(t, s.Guard, write(p.Epoch()), ReasonReadOnly)
 				mustWait(t, done)
-				p.Leave()
+				p.End()
 				require.NoError(t, <-done)
 				require.Equal(t, name == "held", s.open.Load() != nil)
 				s.to(t, Enforcing)
-				mustEnter(t, s.Guard, write(p.Epoch())).Leave()
+				mustEnter(t, s.Guard, write(p.Epoch())).End()
 			})
 		})
 	}
@@ -134,7 +134,7 @@ func TestReadOnlyWaitsForAClosingEpoch(t *testing.T) {
 		require.Eventually(t, func() bool { return s.open.Load() == nil }, eventually, tick)
 		done := s.begin(t, ReadOnly)
 		mustWait(t, done)
-		p.Leave()
+		p.End()
 		require.NoError(t, <-done)
 		<-closed
 	})
@@ -155,7 +155,7 @@ func TestReadOnlyWaitsForWhatIsWrittenWithoutALease(t *testing.T) {
 		done := s.begin(t, ReadOnly)
 		mustWait(t, done)
 		require.False(t, s.Current(p.Epoch()), "a handle of it is refused from now on")
-		p.Leave()
+		p.End()
 		require.NoError(t, <-done)
 		<-opened
 	})
@@ -206,9 +206,9 @@ func TestASwitchToALooserModeWaitsForNobody(t *testing.T) {
 	s := newSwitching(t, Enforcing, nil)
 	s.k.give(userHolder(7, "7"))
 	p := mustEnter(t, s.Guard, byUser(7))
-	defer p.Leave()
+	defer p.End()
 	s.to(t, Observing)
-	mustEnter(t, s.Guard, byUser(8)).Leave()
+	mustEnter(t, s.Guard, byUser(8)).End()
 }
 
 // If something does not end in time the switch says so. Whoever asks again waits again. The new
@@ -221,7 +221,7 @@ func TestASwitchGivesUpWaiting(t *testing.T) {
 	require.ErrorIs(t, s.mode.Switch(ctx, Enforcing, s.guards), ErrUndrained)
 	mustRefuse(t, s.Guard, byUser(8), ReasonFree)
 	require.ErrorIs(t, s.mode.Switch(ctx, Enforcing, s.guards), ErrUndrained)
-	p.Leave()
+	p.End()
 	s.to(t, Enforcing)
 }
 
@@ -241,7 +241,7 @@ func TestASwitchCallsItsHooksInOrder(t *testing.T) {
 		var seen []string
 		s.mode.OnSwitch(func(context.Context) error {
 			q, no := s.Enter(byUser(9)) // what was stored through mappings still lands
-			q.Leave()
+			q.End()
 			seen = append(seen, "before, refused: "+map[bool]string{true: "no", false: "yes"}[no == nil])
 			return nil
 		}, func(context.Context) error {
@@ -252,7 +252,7 @@ func TestASwitchCallsItsHooksInOrder(t *testing.T) {
 		done := s.begin(t, Enforcing)
 		mustWait(t, done)
 		left.Store(true)
-		p.Leave()
+		p.End()
 		require.NoError(t, <-done)
 		require.Equal(t, []string{"before, refused: no", "after, drained: yes"}, seen)
 	})
@@ -271,7 +271,7 @@ func TestOutsideOfWorktreesTheModeAloneDecides(t *testing.T) {
 		q, ok, would := mode.Outside(true)
 		require.True(t, ok)
 		require.True(t, would)
-		q.Leave()
+		q.End()
 
 		done := make(chan error, 1)
 		go func() { done <- mode.Switch(context.Background(), ReadOnly, none) }()
@@ -279,13 +279,13 @@ func TestOutsideOfWorktreesTheModeAloneDecides(t *testing.T) {
 		_, ok, _ = mode.Outside(false)
 		require.False(t, ok)
 		mustWait(t, done)
-		p.Leave()
+		p.End()
 		require.NoError(t, <-done)
 
 		require.NoError(t, mode.Switch(t.Context(), Enforcing, none))
 		p, ok, _ = mode.Outside(false)
 		require.True(t, ok)
-		p.Leave()
+		p.End()
 	})
 }
 
@@ -296,7 +296,7 @@ func TestARefusalThatTheCallerFoundIsObservedToo(t *testing.T) {
 		require.Nil(t, no)
 		done := s.begin(t, Enforcing)
 		mustWait(t, done)
-		p.Leave()
+		p.End()
 		require.NoError(t, <-done)
 		_, no = s.RefuseStore(ReasonStaleMapping)
 		require.NotNil(t, no)
@@ -323,7 +323,7 @@ func TestNothingIsInFlightAfterASwitch(t *testing.T) {
 			if p, no := s.Enter(r); no == nil {
 				held.Add(1)
 				held.Add(-1)
-				p.Leave()
+				p.End()
 			}
 		}
 	}

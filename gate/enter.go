@@ -1,7 +1,7 @@
 package gate
 
 // Enter decides whether a mutation may go ahead and counts it in flight. It is the one decision
-// point of the file system. If the refusal is nil, Leave must follow; otherwise nothing was
+// point of the file system. If the refusal is nil, End must follow; otherwise nothing was
 // counted. Under an open epoch it costs a handle a count, four loads and a clock read, and a writer
 // a look into the caches of the resolver. While a lease is being handed over Enter waits, but not
 // for long.

@@ -51,7 +51,7 @@ func enterInBackground(t *testing.T, g *Guard, r Request) <-chan *Refusal {
 	done := make(chan *Refusal, 1)
 	go func() {
 		p, no := g.Enter(r)
-		p.Leave()
+		p.End()
 		done <- no
 	}()
 	return done
@@ -84,7 +84,7 @@ func TestAFrozenHolderIsRefusedAfterTheHandover(t *testing.T) {
 		require.Equal(t, reasonStaleHandle, (<-byHandle).Reason)
 		require.NotNil(t, <-byName)
 		mustRefuse(t, g, byUser(7), ReasonHeldByOther) // handed over, not revoked
-		mustEnter(t, g, write(EpochOf(next))).Leave()
+		mustEnter(t, g, write(EpochOf(next))).End()
 	})
 }
 
@@ -97,7 +97,7 @@ func TestTheFreezeOfAnEpochWaitsForWhatIsInFlight(t *testing.T) {
 		go func() { done <- freezeError(g.Freeze(context.Background(), tok)) }()
 		require.Eventually(t, func() bool { return g.open.Load().awaited.Load() != nil }, eventually, tick)
 		mustWait(t, done)
-		p.Leave()
+		p.End()
 		require.NoError(t, <-done)
 		g.open.Load().thaw(g.open.Load().frozen())
 	})
@@ -117,8 +117,8 @@ func TestAFreezeThatIsGivenUpChangesNothing(t *testing.T) {
 		cancel()
 		require.ErrorIs(t, <-done, context.Canceled)
 		require.Nil(t, <-waiting)
-		p.Leave()
-		mustEnter(t, g, write(EpochOf(tok))).Leave()
+		p.End()
+		mustEnter(t, g, write(EpochOf(tok))).End()
 		thaw, err := g.Freeze(t.Context(), tok)
 		require.NoError(t, err, "and it can be tried again")
 		thaw()
@@ -146,7 +146,7 @@ func TestACloseEndsAFreezeThatIsDraining(t *testing.T) {
 		e := g.open.Load()
 		go func() { k.lose(lease.LossExpired, tok, userHolder(7, "7")); close(closed) }()
 		require.Eventually(t, e.isOver, eventually, tick)
-		p.Leave()
+		p.End()
 		require.ErrorIs(t, <-done, errEpochOver)
 		<-closed
 	})
@@ -156,7 +156,7 @@ func TestAFreezeWritesBackFirst(t *testing.T) {
 	g, k, _ := newTestGuard(t, nil)
 	tok := k.give(userHolder(7, "7"))
 	g.OnYield(func(context.Context) error {
-		mustEnter(t, g, write(EpochOf(tok))).Leave() // would wait for ever under a freeze
+		mustEnter(t, g, write(EpochOf(tok))).End() // would wait for ever under a freeze
 		return nil
 	})
 	thaw, err := g.Freeze(t.Context(), tok)
@@ -164,7 +164,7 @@ func TestAFreezeWritesBackFirst(t *testing.T) {
 	thaw()
 	g.OnYield(func(context.Context) error { return context.DeadlineExceeded })
 	require.ErrorIs(t, freezeError(g.Freeze(t.Context(), tok)), context.DeadlineExceeded)
-	mustEnter(t, g, write(EpochOf(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).End()
 }
 
 // A renewal that fails ends a freeze, and the same token may be frozen again. The thaw of the first

@@ -20,15 +20,15 @@ func TestNoTokenIsAnotherKindOfEpoch(t *testing.T) {
 			t.Run(fmt.Sprintf("%x/%s", uint64(tok), onFree), func(t *testing.T) {
 				g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = onFree })
 				if onFree == AllowOnFree {
-					mustEnter(t, g, byUser(7)).Leave() // the first period without a lease
+					mustEnter(t, g, byUser(7)).End() // the first period without a lease
 				}
 				k.next = tok - 1
 				require.Equal(t, tok, k.give(userHolder(7, "7")))
 				p := mustEnter(t, g, byUser(7))
-				p.Leave()
+				p.End()
 				require.Equal(t, tok, p.Epoch().Token())
 				require.True(t, g.Current(p.Epoch()))
-				mustEnter(t, g, write(p.Epoch())).Leave()
+				mustEnter(t, g, write(p.Epoch())).End()
 
 				k.lose(lease.LossReleased, tok, userHolder(7, "7"))
 				require.False(t, g.Current(p.Epoch()))

@@ -165,7 +165,7 @@ func TestAStrangerWritesWhereAnybodyMay(t *testing.T) {
 	require.True(t, p.ByPlace())
 	require.Equal(t, ByPlace, p.Epoch())
 	require.Equal(t, 1, at.held)
-	p.Leave()
+	p.End()
 	require.Equal(t, []Exemption{{"main", OpWrite, "cache/**", "cache/f", stranger}}, *told)
 
 	_, no = g.Enter(Request{Op: OpWrite, Caller: stranger, At: &spot{w: Where{Worktree: "main", Names: []string{"src/f"}}}})
@@ -179,7 +179,7 @@ func TestAStrangerWritesWhereAnybodyMay(t *testing.T) {
 	require.Nil(t, no)
 	require.False(t, p.ByPlace(), "the holder writes under its lease")
 	require.Zero(t, at.asked, "and its place is of no interest")
-	p.Leave()
+	p.End()
 
 	s := g.Status()
 	require.EqualValues(t, 1, s.ExemptWrites)
@@ -196,7 +196,7 @@ func TestAHandleIsJudgedByItsPlaceEachTime(t *testing.T) {
 		p, no := g.Enter(Request{Op: OpWrite, Epoch: epoch, At: at})
 		require.Nil(t, no)
 		require.True(t, p.ByPlace())
-		p.Leave()
+		p.End()
 		_, no = g.Enter(Request{Op: OpWrite, Epoch: epoch, Caller: process.Caller{UID: 1000}, At: &spot{w: Where{Worktree: "main", Names: []string{"src/f"}}}})
 		require.NotNil(t, no, "the holder's own lease does not help a handle that rests on none")
 	}
@@ -210,18 +210,18 @@ func TestAHandleIsJudgedByItsPlaceEachTime(t *testing.T) {
 	p, no := g.Enter(Request{Op: OpWrite, Epoch: EpochOf(token), At: at})
 	require.Nil(t, no, "where anybody may write a lease that is over is no reason to refuse")
 	require.True(t, p.ByPlace())
-	p.Leave()
+	p.End()
 }
 
 func TestAnExemptWriteTakesNoLease(t *testing.T) {
 	g, k, _ := exemptGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeMount })
 	p, no := g.Enter(Request{Op: OpCreate, At: inCache()})
 	require.Nil(t, no)
-	p.Leave()
+	p.End()
 	require.Empty(t, k.asked)
 	p, no = g.Enter(Request{Op: OpCreate, At: &spot{w: Where{Worktree: "main", Names: []string{"src/f"}}}})
 	require.Nil(t, no)
-	p.Leave()
+	p.End()
 	require.Len(t, k.asked, 1)
 }
 
@@ -242,7 +242,7 @@ func TestWhatIsExemptWouldNotBeRefused(t *testing.T) {
 	k.give(userHolder(1000, "holder"))
 	p, no := g.Enter(Request{Op: OpWrite, Caller: process.Caller{UID: 2000}, At: inCache()})
 	require.Nil(t, no)
-	p.Leave()
+	p.End()
 	require.Zero(t, g.Status().WouldRefuse)
 	require.EqualValues(t, 1, g.Status().ExemptWrites)
 }
@@ -263,7 +263,7 @@ func TestAnExemptWriteIsCountedOnce(t *testing.T) {
 				at.meanwhile = func() { require.NoError(t, mode.Switch(t.Context(), to, func() []*Guard { return nil })) }
 				p, ok := ask(g, Request{Op: OpWrite, Caller: process.Caller{UID: 2000}, At: at})
 				require.Equal(t, want, ok)
-				p.Leave()
+				p.End()
 				n := 0
 				if want {
 					n = 1

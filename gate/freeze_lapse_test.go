@@ -66,8 +66,8 @@ func TestAMutationThatComesLateInAFreezeDoesNotWait(t *testing.T) {
 		require.Zero(t, time.Since(began), "no time passes in a bubble unless somebody waits")
 
 		h.thaw()
-		mustEnter(t, h.Guard, write(EpochOf(h.tok))).Leave()
-		mustEnter(t, h.Guard, byUser(7)).Leave()
+		mustEnter(t, h.Guard, write(EpochOf(h.tok))).End()
+		mustEnter(t, h.Guard, byUser(7)).End()
 		h.freeze(t, freezePatience)
 		waiting := enterInBackground(t, h.Guard, write(EpochOf(h.tok)))
 		mustWait(t, waiting) // another freeze, another patience
@@ -119,7 +119,7 @@ func TestAMutationInAnExemptPlaceHardlyWaitsForAFreeze(t *testing.T) {
 		for _, epoch := range []Epoch{NoEpoch, EpochOf(h.tok)} {
 			p := mustEnter(t, g, Request{Op: OpWrite, Epoch: epoch, Caller: process.Caller{UID: 7}, At: inCache()})
 			require.True(t, p.ByPlace())
-			p.Leave()
+			p.End()
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestAFreezeWaitsForWhatIsInFlight(t *testing.T) {
 				require.ErrorIs(t, err, context.DeadlineExceeded)
 				q, ok := c.enter(s, nil)
 				require.True(t, ok, "it goes on as before")
-				q.Leave()
+				q.End()
 
 				done := make(chan *Freeze, 1)
 				go func() {
@@ -81,14 +81,14 @@ func TestAFreezeWaitsForWhatIsInFlight(t *testing.T) {
 				}()
 				require.Eventually(t, func() bool { return s.frozen.Load() != nil }, eventually, tick)
 				mustWait(t, done)
-				p.Leave()
+				p.End()
 				f := <-done
 				require.NotNil(t, f)
 				later := make(chan bool, 1)
-				go func() { p, ok := c.enter(s, nil); p.Leave(); later <- ok }()
+				go func() { p, ok := c.enter(s, nil); p.End(); later <- ok }()
 				p, ok = c.enter(s, f)
 				require.True(t, ok, "who has frozen it gets through")
-				p.Leave()
+				p.End()
 				mustWait(t, later)
 				f.Thaw()
 				require.True(t, <-later)
@@ -146,7 +146,7 @@ func TestAFreezeHoldsWhileALeaseIsTaken(t *testing.T) {
 		mustWait(t, done)
 		p, no := s.Enter(Request{Op: OpRename, Caller: process.Caller{TID: 1, UID: 8}, Through: f})
 		require.Nil(t, no)
-		p.Leave()
+		p.End()
 		f.Thaw()
 		require.Nil(t, <-done)
 		require.NotEqual(t, first, second)
@@ -168,7 +168,7 @@ func TestAMutationThatWaitsForAFreezeGivesUpInTime(t *testing.T) {
 		_, ok, _ := s.mode.Outside(false)
 		require.False(t, ok)
 		f.Thaw()
-		mustEnter(t, s.Guard, byUser(7)).Leave()
+		mustEnter(t, s.Guard, byUser(7)).End()
 	}
 }
 

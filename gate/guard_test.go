@@ -33,7 +33,7 @@ func mustRefuse(t *testing.T, g *Guard, r Request, why Reason) *Refusal {
 	t.Helper()
 	p, no := g.Enter(r)
 	if no == nil {
-		p.Leave()
+		p.End()
 	}
 	require.NotNil(t, no, "let through")
 	require.Equal(t, why, no.Reason, no.Error())
@@ -46,8 +46,8 @@ func TestAHandleWritesInItsEpochOnly(t *testing.T) {
 	tok := k.give(h)
 	p := mustEnter(t, g, byUser(7))
 	require.Equal(t, EpochOf(tok), p.Epoch())
-	p.Leave()
-	mustEnter(t, g, write(p.Epoch())).Leave()
+	p.End()
+	mustEnter(t, g, write(p.Epoch())).End()
 
 	k.lose(lease.LossReleased, tok, h)
 	mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
@@ -71,12 +71,12 @@ func TestCloseWaitsForWhatIsInFlight(t *testing.T) {
 		require.Eventually(t, func() bool { // nothing new gets in while it waits
 			q, no := g.Enter(write(EpochOf(tok)))
 			if no == nil {
-				q.Leave()
+				q.End()
 			}
 			return no != nil
 		}, eventually, tick)
 		mustWait(t, closed)
-		p.Leave()
+		p.End()
 		<-closed
 		hooked.Wait()
 	})
@@ -103,7 +103,7 @@ func TestNothingIsInFlightAfterClose(t *testing.T) {
 							late <- struct{}{}
 						default:
 						}
-						p.Leave()
+						p.End()
 					}
 					if first {
 						held.Done()
@@ -137,7 +137,7 @@ func TestStoresAreWrittenBackBeforeAReleaseAndDroppedAtALoss(t *testing.T) {
 		yielded := false
 		g.OnYield(func(context.Context) error {
 			yielded = true
-			mustEnter(t, g, write(EpochOf(tok))).Leave()
+			mustEnter(t, g, write(EpochOf(tok))).End()
 			return nil
 		})
 		k.lose(kind, tok, mountHolder("a"))
@@ -160,7 +160,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 	stolen = nil
 	c.move(2 * time.Minute)
 	require.Error(t, g.Late(p), "the deadline passed while it was on its way")
-	p.Leave()
+	p.End()
 	require.Equal(t, []lease.LateWrite{{Token: 4, Op: "Write", File: "/f", Length: 3}}, k.late)
 	require.Contains(t, g.Status().LastRefusals[0], "token 5 is there")
 
@@ -169,7 +169,7 @@ func TestALateMutationIsToldAndReported(t *testing.T) {
 	p = mustEnter(t, g, write(EpochOf(5)))
 	c.move(2 * time.Minute)
 	require.NoError(t, g.Late(p))
-	p.Leave()
+	p.End()
 }
 
 // A writer that comes while an idle lease is being given back waits a moment and is not refused.
@@ -185,11 +185,11 @@ func TestAWriterWaitsForALeaseThatIsGivenBack(t *testing.T) {
 		go func() {
 			q, no := g.Enter(byUser(8))
 			if no == nil {
-				q.Leave()
+				q.End()
 			}
 			entered <- q.Epoch()
 		}()
-		p.Leave()
+		p.End()
 		<-gone
 		require.Equal(t, EpochOf(tok+1), <-entered)
 	})
@@ -251,12 +251,12 @@ func TestWritesAreRefusedAfterTheDeadline(t *testing.T) {
 	h := userHolder(7, "7")
 	tok := k.give(h)
 	c.move(20*time.Second - 1)
-	mustEnter(t, g, write(EpochOf(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).End()
 	c.move(1)
 	mustRefuse(t, g, write(EpochOf(tok)), reasonExpired)
 	mustRefuse(t, g, byUser(7), reasonExpired)
 	g.Extend(tok, c.Boot()+time.Second)
-	mustEnter(t, g, write(EpochOf(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).End()
 }
 
 func TestOthersAreRefusedWhileALeaseIsHeld(t *testing.T) {
@@ -277,13 +277,13 @@ func TestARevokedHolderStaysOutUntilItAcquiresOnPurpose(t *testing.T) {
 	require.Empty(t, k.asked, "a revoked writer must not take the next lease by writing")
 
 	// Somebody else takes it, and the revoked one is still out afterwards.
-	mustEnter(t, g, byUser(8)).Leave()
+	mustEnter(t, g, byUser(8)).End()
 	require.Len(t, k.asked, 1)
 	k.lose(lease.LossReleased, k.next, k.asked[0])
 	mustRefuse(t, g, byUser(7), reasonRevokedExpired)
 
 	g.Admit(h)
-	mustEnter(t, g, byUser(7)).Leave()
+	mustEnter(t, g, byUser(7)).End()
 }
 
 // The epoch that writing began goes on when the process that it is bound to acquires on purpose:
@@ -300,12 +300,12 @@ func TestAnAutomaticEpochAcquiredOnPurposeGoesOn(t *testing.T) {
 	g.Admit(other)
 	mustRefuse(t, g, byUser(8), ReasonHeldByOther)
 	g.Admit(onPurpose)
-	mustEnter(t, g, byUser(8)).Leave()
-	mustEnter(t, g, Request{Op: OpWrite, Epoch: id, Caller: byUser(8).Caller}).Leave()
+	mustEnter(t, g, byUser(8)).End()
+	mustEnter(t, g, Request{Op: OpWrite, Epoch: id, Caller: byUser(8).Caller}).End()
 	narrow := onPurpose
 	narrow.Scope, narrow.ScopeKey = string(ScopeUser), "7"
 	g.Admit(narrow)
-	mustEnter(t, g, byUser(8)).Leave() // one on purpose stays as it was acquired
+	mustEnter(t, g, byUser(8)).End() // one on purpose stays as it was acquired
 }
 
 func TestARevokedHolderIsRefusedUnderAWiderAutomaticLease(t *testing.T) {
@@ -317,7 +317,7 @@ func TestARevokedHolderIsRefusedUnderAWiderAutomaticLease(t *testing.T) {
 	k.give(auto)
 	mustRefuse(t, g, byUser(7), reasonRevokedStolen)
 	k.give(mountHolder("all")) // on purpose: everybody who comes through the mount
-	mustEnter(t, g, byUser(7)).Leave()
+	mustEnter(t, g, byUser(7)).End()
 }
 
 func TestHandlesGoOnAfterAFailedRenewalThatWasRepaired(t *testing.T) {
@@ -328,7 +328,7 @@ func TestHandlesGoOnAfterAFailedRenewalThatWasRepaired(t *testing.T) {
 	require.Equal(t, lease.ClassLockExpired, mustRefuse(t, g, write(EpochOf(tok)), reasonRenewFailed).Class())
 	mustRefuse(t, g, byUser(7), reasonRenewFailed)
 	g.Open(lease.Grant{Token: tok, Holder: h, Deadline: k.clock.Boot() + time.Second})
-	mustEnter(t, g, write(EpochOf(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).End()
 }
 
 func TestAFreeLeaseIsDeniedAcquiredOrNotNeeded(t *testing.T) {
@@ -339,7 +339,7 @@ func TestAFreeLeaseIsDeniedAcquiredOrNotNeeded(t *testing.T) {
 	})
 	t.Run("acquire takes it for the writer", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree, c.Scope = AcquireOnFree, ScopeUser })
-		mustEnter(t, g, byUser(7)).Leave()
+		mustEnter(t, g, byUser(7)).End()
 		require.True(t, k.asked[0].Auto)
 		require.Equal(t, "7", k.asked[0].ScopeKey)
 		mustRefuse(t, g, byUser(8), ReasonHeldByOther)
@@ -357,8 +357,8 @@ func TestAFreeLeaseIsDeniedAcquiredOrNotNeeded(t *testing.T) {
 	t.Run("allow ends with the first lease, for open handles too", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
 		p := mustEnter(t, g, byUser(7))
-		p.Leave()
-		mustEnter(t, g, write(p.Epoch())).Leave()
+		p.End()
+		mustEnter(t, g, write(p.Epoch())).End()
 		hooked := false
 		g.OnClose(func(lease.Loss) { hooked = true })
 		tok := k.give(userHolder(8, "8"))
@@ -370,7 +370,7 @@ func TestAFreeLeaseIsDeniedAcquiredOrNotNeeded(t *testing.T) {
 	t.Run("allow does not pass while another mount holds it", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.OnFree = AllowOnFree })
 		p := mustEnter(t, g, byUser(7))
-		p.Leave()
+		p.End()
 		k.state = lease.Held
 		mustRefuse(t, g, byUser(7), reasonHeldElsewhere)
 		mustRefuse(t, g, write(p.Epoch()), reasonStaleHandle)
@@ -381,10 +381,10 @@ func TestEachModeOfAWorktreeLetsWritesThroughAsItSays(t *testing.T) {
 	t.Run("shared", func(t *testing.T) {
 		g, k, _ := newTestGuard(t, func(c *GuardConfig) { c.Mode = Shared })
 		p := mustEnter(t, g, byUser(7))
-		p.Leave()
+		p.End()
 		k.give(userHolder(8, "8"))
-		mustEnter(t, g, byUser(7)).Leave()
-		mustEnter(t, g, write(p.Epoch())).Leave()
+		mustEnter(t, g, byUser(7)).End()
+		mustEnter(t, g, write(p.Epoch())).End()
 		require.EqualValues(t, 3, g.Status().Writes)
 	})
 	t.Run("readonly refuses the holder", func(t *testing.T) {
@@ -395,7 +395,7 @@ func TestEachModeOfAWorktreeLetsWritesThroughAsItSays(t *testing.T) {
 	})
 	t.Run("observe lets through and counts", func(t *testing.T) {
 		g, _, _ := newTestGuard(t, func(c *GuardConfig) { c.Enforcement = NewEnforcement(Observing) })
-		mustEnter(t, g, byUser(7)).Leave()
+		mustEnter(t, g, byUser(7)).End()
 		s := g.Status()
 		require.EqualValues(t, 1, s.WouldRefuse)
 		require.Zero(t, s.Refusals)
@@ -405,7 +405,7 @@ func TestEachModeOfAWorktreeLetsWritesThroughAsItSays(t *testing.T) {
 func TestIdleNeedsQuietAndNoOpenFile(t *testing.T) {
 	g, k, c := newTestGuard(t, nil)
 	tok := k.give(mountHolder("a"))
-	mustEnter(t, g, write(EpochOf(tok))).Leave()
+	mustEnter(t, g, write(EpochOf(tok))).End()
 	c.move(29 * time.Second)
 	require.False(t, g.Idle(lease.Holder{}))
 	c.move(time.Second)

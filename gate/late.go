@@ -8,7 +8,7 @@ import (
 
 // Late says why a mutation, which has just taken effect, may have come after the end of its epoch,
 // or returns nil. Only stores that other kernels write need this (rule 10 of package lease);
-// elsewhere it costs nothing. Call it before Leave. A late mutation must not be acknowledged, and
+// elsewhere it costs nothing. Call it before End. A late mutation must not be acknowledged, and
 // ReportLate must follow.
 func (g *Guard) Late(p Pass) error {
 	if p.e == nil {

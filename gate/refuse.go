@@ -83,7 +83,7 @@ func (g *Guard) note(no *Refusal) {
 }
 
 // RefuseStore counts a store through a mapping which the file system has found not to be a rightful handle's. If the
-// mount only observes, the pass lets the store through, and Leave must follow.
+// mount only observes, the pass lets the store through, and End must follow.
 func (g *Guard) RefuseStore(why Reason) (Pass, *Refusal) {
 	for {
 		no := g.refusal(OpWrite, why, g.open.Load())

@@ -45,14 +45,14 @@ type attempt struct {
 	mode Enforce
 }
 
-// Pass is the permission for one mutation. Leave must be called when the backing call has returned.
+// Pass is the permission for one mutation. End must be called when the backing call has returned.
 type Pass struct {
 	e      *epoch
 	exempt *Exemption // nil if the lease admitted it
 }
 
-// Leave ends the mutation.
-func (p Pass) Leave() {
+// End ends the mutation.
+func (p Pass) End() {
 	if p.e != nil {
 		p.e.leave()
 	}
@@ -60,7 +60,7 @@ func (p Pass) Leave() {
 
 // undo takes a permission back that the caller has not got yet.
 func (p Pass) undo(r Request) {
-	p.Leave()
+	p.End()
 	if p.exempt != nil {
 		r.At.Release()
 	}

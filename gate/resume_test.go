@@ -28,7 +28,7 @@ func mayResume(t *testing.T, h lease.Holder) (*Guard, *keeper, Request, *clock) 
 	g, k, c := newTestGuard(t, nil)
 	k.resumes = true
 	handle := write(EpochOf(k.give(h)))
-	mustEnter(t, g, handle).Leave()
+	mustEnter(t, g, handle).End()
 	g.HandleOpened(handle.Epoch)
 	return g, k, handle, c
 }
@@ -45,13 +45,13 @@ func TestAWriteByHandleWaitsUntilItsHolderResumes(t *testing.T) {
 	k.onLook = func() { k.resume(h) }
 	p := mustEnter(t, g, handle)
 	require.EqualValues(t, 2, p.Epoch().Token(), "it is counted under the new token")
-	p.Leave()
+	p.End()
 	require.True(t, g.Current(handle.Epoch))
 	require.EqualValues(t, 1, g.Status().WriteHandles, "the open files are the same")
 	require.Contains(t, g.Status().Detail, "went on after a pause (its tokens are 1 to 2)")
 	g.HandleClosed(handle.Epoch)
 	require.Zero(t, g.Status().WriteHandles)
-	mustEnter(t, g, write(NoEpoch)).Leave()
+	mustEnter(t, g, write(NoEpoch)).End()
 	mustRefuse(t, g, write(EpochOf(3)), reasonStaleHandle)
 }
 
@@ -59,7 +59,7 @@ func TestAWriteByNameWaitsUntilItsHolderResumes(t *testing.T) {
 	h := mountHolder("a")
 	g, k, _ := overdue(t, h)
 	k.onLook = func() { k.resume(h) }
-	mustEnter(t, g, write(NoEpoch)).Leave()
+	mustEnter(t, g, write(NoEpoch)).End()
 	require.Zero(t, g.Status().Revoked)
 }
 
@@ -82,7 +82,7 @@ func TestAStoppedHolderThatResumesMayTakeTheLeaseAgain(t *testing.T) {
 			require.Equal(t, 1, g.Status().Revoked)
 			require.False(t, g.Current(handle.Epoch))
 			k.onLook = func() { k.giveSince(1, h) }
-			mustEnter(t, g, ask(handle)).Leave()
+			mustEnter(t, g, ask(handle)).End()
 			require.True(t, g.Current(handle.Epoch))
 			require.Zero(t, g.Status().Revoked)
 			require.Equal(t, 1, dropped)
@@ -108,7 +108,7 @@ func TestAStoppedHolderWhoseStoresWereLostDoesNotResume(t *testing.T) {
 			g.OnYield(func(ctx context.Context) error {
 				_, bounded := ctx.Deadline()
 				require.True(t, bounded)
-				mustEnter(t, g, handle).Leave()
+				mustEnter(t, g, handle).End()
 				return c.yield(ctx, clock)
 			})
 			k.lose(lease.LossPaused, 1, h)
@@ -123,7 +123,7 @@ func TestAStoppedHolderWhoseStoresWereLostDoesNotResume(t *testing.T) {
 			g.Open(lease.Grant{Token: 3, Since: 1, Holder: h, Deadline: never})
 			require.Equal(t, c.want, g.Current(handle.Epoch), "nor after a failed renewal")
 			require.True(t, g.Current(EpochOf(2)))
-			mustEnter(t, g, write(NoEpoch)).Leave()
+			mustEnter(t, g, write(NoEpoch)).End()
 		})
 	}
 }
@@ -179,11 +179,11 @@ func TestNoMutationEntersBetweenTheDeadlineAndTheNewClaim(t *testing.T) {
 			entered <- p
 		}()
 		require.Eventually(t, func() bool { return g.cfg.Enforcement.Waiting() == 1 }, eventually, tick)
-		inside.Leave()
+		inside.End()
 		<-drained
 		mustWait(t, entered)
 		k.giveSince(tok, h)
-		(<-entered).Leave()
+		(<-entered).End()
 		require.True(t, wait.Happened(inside.e.gone))
 	})
 }

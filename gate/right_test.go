@@ -25,10 +25,10 @@ func TestAUserWhoMayNotWriteTakesNoLease(t *testing.T) {
 	require.Equal(t, []int{1, 0, 0}, []int{asked, told, int(g.refusals.Load())})
 
 	answer = true
-	mustEnter(t, g, r).Leave()
+	mustEnter(t, g, r).End()
 	require.Equal(t, []int{2, 1}, []int{asked, len(k.asked)})
 	answer = false
-	mustEnter(t, g, r).Leave() // the holder's path costs nothing
+	mustEnter(t, g, r).End() // the holder's path costs nothing
 	other := byUser(8)
 	other.May = r.May
 	mustRefuse(t, g, other, ReasonHeldByOther)

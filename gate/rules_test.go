@@ -57,7 +57,7 @@ func TestCachesAreDroppedAfterTheDrainAndBeforeTheCloseReturns(t *testing.T) {
 		g.OnClose(func(lease.Loss) { hooked <- e.inflight.Load() })
 		go func() { k.lose(lease.LossExpired, tok, mountHolder("a")); close(closed) }()
 		require.Eventually(t, e.isOver, eventually, tick)
-		p.Leave()
+		p.End()
 		<-closed
 		select {
 		case inFlight := <-hooked:
@@ -93,7 +93,7 @@ func TestALeaseOpensAfterWhatWasWrittenWithoutOneIsDrained(t *testing.T) {
 		go func() { k.give(userHolder(8, "8")); close(opened) }()
 		require.Eventually(t, free.isOver, eventually, tick, "nothing may enter without a lease any more")
 		mustWait(t, opened)
-		p.Leave()
+		p.End()
 		<-opened
 	})
 }

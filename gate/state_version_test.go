@@ -17,7 +17,7 @@ func TestAWorktreeIsUnchangedUntilSomebodyElseMayHaveWritten(t *testing.T) {
 	first := k.give(userHolder(7, "7"))
 	require.False(t, g.Unchanged(free), "somebody may have written since")
 	held := g.StateVersion()
-	mustEnter(t, g, byUser(7)).Leave()
+	mustEnter(t, g, byUser(7)).End()
 	require.True(t, g.Unchanged(held))
 	k.lose(lease.LossPaused, first, userHolder(7, "7"))
 	k.resumes = true
@@ -39,7 +39,7 @@ func TestAWorktreeIsUnchangedInAWindowWhateverItsToken(t *testing.T) {
 	k.lose(lease.LossReleased, tok, userHolder(7, "7"))
 	tok = k.give(userHolder(8, "8"))
 	require.True(t, g.Unchanged(in), "the next holder waits")
-	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
+	mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).End()
 	require.True(t, wait.Happened(w.Over()))
 	require.False(t, g.Unchanged(in))
 	quiesce(t, g, Windowed{})

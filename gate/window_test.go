@@ -103,7 +103,7 @@ func TestNoWritePassesInAWindow(t *testing.T) {
 				return nil
 			}
 			p, no := g.Enter(Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true})
-			p.Leave()
+			p.End()
 			require.Nil(t, no)
 			return nil
 		})
@@ -119,7 +119,7 @@ func TestNoWritePassesInAWindow(t *testing.T) {
 		require.Eventually(t, func() bool { return g.Quiesced() != nil }, eventually, tick)
 		mustWait(t, opened)
 		require.Nil(t, g.Quiesced().Until, "not yet open")
-		inFlight.Leave()
+		inFlight.End()
 		w := <-opened
 		require.NotNil(t, w)
 		require.NotNil(t, g.Quiesced().Until)
@@ -149,14 +149,14 @@ func TestAStoreBreaksTheWindow(t *testing.T) {
 		w := quiesce(t, g, Windowed{})
 		waiting := enterInBackground(t, g, byUser(7))
 		mustWait(t, waiting)
-		mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
+		mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).End()
 		require.True(t, wait.Happened(w.Over()))
 		require.Nil(t, <-waiting)
 		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 
 		w = quiesce(t, g, Windowed{})
 		g.OnYield(func(context.Context) error { // it is found at the end
-			mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).Leave()
+			mustEnter(t, g, Request{Op: OpWrite, Epoch: EpochOf(tok), Stored: true}).End()
 			return nil
 		})
 		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
@@ -181,7 +181,7 @@ func TestARefusedStoreBreaksTheWindow(t *testing.T) {
 		p, no := g.RefuseStore(ReasonStaleMapping)
 		require.Nil(t, no, "where the mount only observes it lands")
 		require.Zero(t, time.Since(began), "it breaks the window, and does not wait until that ends by itself")
-		p.Leave()
+		p.End()
 		require.Equal(t, lease.ClassPartialSnapshot, lease.ClassOf(w.End(t.Context())))
 	})
 }
@@ -231,7 +231,7 @@ func TestEverythingGoesOnWhereNoWindowCanBeHad(t *testing.T) {
 		before func(*testing.T, *Guard, *keeper)
 		says   string
 	}{
-		"in flight": {before: func(t *testing.T, g *Guard, _ *keeper) { t.Cleanup(mustEnter(t, g, byUser(7)).Leave) }, says: "1 writes in flight"},
+		"in flight": {before: func(t *testing.T, g *Guard, _ *keeper) { t.Cleanup(mustEnter(t, g, byUser(7)).End) }, says: "1 writes in flight"},
 		"shared":    {change: func(c *GuardConfig) { c.Mode = Shared }, says: "shared"},
 		"elsewhere": {before: func(_ *testing.T, g *Guard, k *keeper) {
 			k.lose(lease.LossReplaced, 1, userHolder(7, "7"))
@@ -300,7 +300,7 @@ func TestTheCommandOfAWindowIsRefusedAtOnce(t *testing.T) {
 		require.Equal(t, reasonQuiescing, no.Reason)
 		require.Equal(t, g.cfg.Errno, no.Errno)
 		require.NoError(t, w.End(t.Context()))
-		mustEnter(t, g, me).Leave()
+		mustEnter(t, g, me).End()
 	})
 }
 
@@ -321,7 +321,7 @@ func TestACallThatWaitsForAWindowLocksNoDirectory(t *testing.T) {
 			mustWait(t, came)
 			require.NoError(t, w.End(t.Context()))
 			<-came
-			mustEnter(t, g, r).Leave()
+			mustEnter(t, g, r).End()
 		}
 		first := quiesce(t, g, Windowed{})
 		mustRetry(t, g, r)

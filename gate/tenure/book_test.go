@@ -239,7 +239,7 @@ func (p *program) write(path string) (leave func(), err error) {
 	var locks []*Lock
 	leave = func() {
 		for i, pass := range passes {
-			pass.Leave()
+			pass.End()
 			locks[i].Done()
 		}
 	}

@@ -120,7 +120,7 @@ func TestTheOldDaemonEndsItsUseOfALockBeforeItChangesHands(t *testing.T) {
 	open := func(l *Lock, p *program) *gate.Refusal {
 		pass, no := l.Guard().Enter(gate.Request{Op: gate.OpWrite, Caller: p.Caller})
 		if no == nil {
-			pass.Leave()
+			pass.End()
 		}
 		return no
 	}

@@ -42,7 +42,7 @@ func (p *program) changes(path string) (leave func(), err error) {
 	var passes []gate.Pass
 	leave = func() {
 		for _, pass := range passes {
-			pass.Leave()
+			pass.End()
 		}
 		count.Leave()
 	}

@@ -260,13 +260,13 @@ func (g *Repository) remove(k tree.Key) (decided bool) {
 func (g *Repository) removeLocked(k tree.Key) (removed *lockFile, decided bool) {
 	pass, ok, _ := g.opts.Enforcement.Outside(false)
 	if ok && g.opts.Enforcement.Quiesced() {
-		pass.Leave()
+		pass.End()
 		return nil, false
 	}
 	if !ok {
 		return nil, g.opts.Enforcement.Mode() == gate.ReadOnly // LookAgain follows when it is read-only no more
 	}
-	defer pass.Leave()
+	defer pass.End()
 	var h engine.Held
 	defer h.Release()
 	l := &g.locks

@@ -69,7 +69,7 @@ func (l *files) Remove(rel string, is tenure.File) error {
 	if !ok {
 		return unix.EROFS
 	}
-	defer pass.Leave()
+	defer pass.End()
 	if l.enforcement.Quiesced() { // a snapshot must not see it go
 		return unix.EBUSY
 	}

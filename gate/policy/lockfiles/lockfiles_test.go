@@ -265,7 +265,7 @@ func gates(all Guards, c process.Caller) (refused, whole int) {
 			refused++
 			continue
 		}
-		pass.Leave()
+		pass.End()
 	}
 	return refused, whole
 }
