@@ -45,11 +45,11 @@ type Held struct {
 	at Rank // the highest that was reached
 }
 
-// Reach says that something of a rank is about to be taken that is not kept here. In a build with the race detector it panics if that
+// Reach says that something of a rank is about to be taken that is not kept here. In a build with the race detector the program ends if that
 // is out of order.
 func (h *Held) Reach(r Rank) {
 	if Checked && r < h.at {
-		panic(fmt.Sprintf("%v is taken after %v", r, h.at))
+		outOfOrder(fmt.Sprintf("%v is taken after %v", r, h.at))
 	}
 	h.at = max(h.at, r)
 }
@@ -59,7 +59,7 @@ func (h *Held) Take(r Rank, l *sync.RWMutex, alone bool) {
 	for _, have := range h.of[:h.n] {
 		if have.lock == l {
 			if Checked && alone && !have.alone {
-				panic(fmt.Sprintf("%v is held with others, and then needed alone", r))
+				outOfOrder(fmt.Sprintf("%v is held with others, and then needed alone", r))
 			}
 			return
 		}

@@ -11,6 +11,9 @@ import (
 
 // A build with the race detector notices whoever takes something out of order.
 func TestTheOrderIsChecked(t *testing.T) {
+	was := outOfOrder
+	outOfOrder = func(what string) { panic(what) }
+	defer func() { outOfOrder = was }()
 	var l, other sync.RWMutex
 	for name, wrong := range map[string]func(*Held){
 		"a gate while a repository is held":     func(h *Held) { h.Take(Repository, &l, false); h.Reach(Gates) },

@@ -16,7 +16,6 @@ import (
 
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/engine"
-	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/lockfile"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
@@ -95,19 +94,16 @@ func newSource(t *testing.T, files ...string) *source {
 
 // inode is what lies at a path.
 type inode struct {
-	fd    int
-	st    unix.Stat_t
-	being bool
+	tree.Inode // of which nothing else is asked
+	fd         int
+	st         unix.Stat_t
+	being      bool
 }
 
-func (i *inode) Key() tree.Key                              { return tree.KeyOf(&i.st) }
-func (i *inode) FD() int                                    { return i.fd }
-func (i *inode) IsDir() bool                                { return i.st.Mode&unix.S_IFMT == unix.S_IFDIR }
-func (i *inode) Role() layout.Role                          { return layout.Plain }
-func (i *inode) SeenRules(to []*layout.Rule) []*layout.Rule { return to }
-func (i *inode) BeingMade() bool                            { return i.being }
-func (i *inode) Above() tree.Inode                          { return nil }
-func (i *inode) In(func(tree.Inode) bool) bool              { return false }
+func (i *inode) Key() tree.Key   { return tree.KeyOf(&i.st) }
+func (i *inode) FD() int         { return i.fd }
+func (i *inode) IsDir() bool     { return i.st.Mode&unix.S_IFMT == unix.S_IFDIR }
+func (i *inode) BeingMade() bool { return i.being }
 
 func (s *source) inode(rel string) *inode {
 	s.Helper()
