@@ -83,11 +83,11 @@ var gitMutations = slices.Concat(
 	}),
 	in("gate/policy/git/notes.go", mutation{
 		Rule: 9, What: "a note takes a directory that has something in it",
-		Old: " && g.isEmpty(at.fd) ||", New: " ||",
+		Old: " && g.source.isEmpty(at.fd) ||", New: " ||",
 		Tests: []string{"TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts"},
 	}, mutation{
 		Rule: 9, What: "a note takes any empty directory",
-		Old: "g.isPlace(old.layout, parentOf(at.root)) && g", New: "g",
+		Old: "g.source.isPlace(old.layout, parentOf(at.root)) && g", New: "g",
 		Tests: []string{"TestAGitNoteGivesOnlyAnEmptyDirectoryForCheckouts"},
 	}),
 	in("gate/policy/git/git.go", mutation{

@@ -32,13 +32,18 @@ import (
 type Repository struct {
 	opts Options
 	tree *tree.Tree
-	mu   sync.Mutex
-	now  atomic.Pointer[facts] // replaced under mu
+	// source is the same, where nothing else is needed to look at it.
+	source files
+	mu     sync.Mutex
+	now    atomic.Pointer[facts] // replaced under mu
 	// change is held by everybody who changes something in the repository, see policy.go.
 	change sync.RWMutex
 	pins   sync.RWMutex // locked while descriptors of roots are closed
 	locks  lockFiles
 }
+
+// files are what lies in the source.
+type files struct{ *tree.Tree }
 
 // Options says what a repository is, and what it needs.
 type Options struct {
@@ -92,7 +97,7 @@ func New(o Options) *Repository {
 	if o.Layout.Name() != layout.Git {
 		return nil
 	}
-	g := &Repository{opts: o, tree: o.Tree}
+	g := &Repository{opts: o, tree: o.Tree, source: files{o.Tree}}
 	g.now.Store(&facts{layout: o.Layout})
 	g.locks.init()
 	return g
@@ -141,7 +146,7 @@ func (g *Repository) readCheckouts(old *facts, by consent) (*facts, error) {
 	repo := *old.layout.Repository()
 	now := &facts{roots: make(map[tree.Key]checkoutRoot), names: make(map[nameKey]layout.Entry), admins: make(map[string]bool)}
 	repo.Linked = nil
-	admins, err := g.admins(repo.Common)
+	admins, err := g.source.admins(repo.Common)
 	if err != nil {
 		return nil, err
 	}
@@ -182,7 +187,7 @@ func (now *facts) add(id lease.WorktreeID, e layout.Entry, at located) {
 
 // fix notes a root that no note tells of.
 func (g *Repository) fix(now *facts, root string, e layout.Entry) bool {
-	at, ok := g.open(root)
+	at, ok := g.source.open(root)
 	if ok {
 		now.add(e.Own.Worktree, e, at)
 	}
@@ -233,8 +238,8 @@ func (g *Repository) Above() (all []tree.Key) {
 }
 
 // admins lists the names in worktrees/ of the common directory, in order.
-func (g *Repository) admins(common string) (names []string, err error) {
-	err = g.tree.Names(path.Join(common, "worktrees"), func(name string) bool {
+func (s files) admins(common string) (names []string, err error) {
+	err = s.Names(path.Join(common, "worktrees"), func(name string) bool {
 		names = append(names, name)
 		return true
 	})

@@ -142,12 +142,12 @@ func (l *lockFiles) stands(k tree.Key, kept *lockFile) bool {
 }
 
 // keptFrom returns the creator of the lock file dir/name that a caller must leave alone.
-func (g *Repository) keptFrom(c process.Caller, dir tree.Inode, name string) *process.Creator {
-	k, ok := g.lockAt(dir, name)
+func (l *lockFiles) keptFrom(c process.Caller, dir tree.Inode, name string) *process.Creator {
+	k, ok := lockAt(dir, name)
 	if !ok {
 		return nil
 	}
-	return g.locks.keeper(k, c)
+	return l.keeper(k, c)
 }
 
 // forget takes one out of the list, if it is there. After thousands at a time (git locks each reference that it changes) few make a sweep due again.
@@ -167,11 +167,10 @@ func (l *lockFiles) unlock(k tree.Key) {
 	}
 }
 
-// lockMoved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
+// moved notes the rename of a lock file. What it locked is replaced, and the lock is over. One
 // that replaces another lock file belongs to the creator of that: git commit --patch lets another git
 // write the index.lock that it holds.
-func (g *Repository) lockMoved(k tree.Key, replaced *tree.Key) {
-	l := &g.locks
+func (l *lockFiles) moved(k tree.Key, replaced *tree.Key) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if was := l.forget(k); was != nil {
@@ -324,7 +323,7 @@ func (l *lockFiles) close() {
 }
 
 // lockAt finds the lock file that has a name.
-func (g *Repository) lockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
+func lockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
 	if !layout.IsLock(name) {
 		return k, false
 	}
@@ -335,7 +334,7 @@ func (g *Repository) lockAt(dir tree.Inode, name string) (k tree.Key, ok bool) {
 // keepLock judges a change of the name of a lock file that is not the caller's own: another process may
 // make one of that name meanwhile. So it is judged again when nothing else in the repository changes.
 func (g *Repository) keepLock(rules []*layout.Rule, c process.Caller, dir tree.Inode, name string) (_ []*layout.Rule, foreign bool) {
-	k, ok := g.lockAt(dir, name)
+	k, ok := lockAt(dir, name)
 	if !ok || !inRepository(dir) || g.locks.isOf(k, c) {
 		return rules, false
 	}

@@ -38,14 +38,14 @@ func (g *Repository) locate(l layout.Layout, admin string) (at located, ok bool)
 	if !ok || !l.MayBeCheckout(root) {
 		return at, false
 	}
-	at, ok = g.open(root)
+	at, ok = g.source.open(root)
 	at.admin = admin
 	return at, ok
 }
 
 // open opens the root of a checkout.
-func (g *Repository) open(root string) (at located, ok bool) {
-	dir, err := g.tree.Open(path.Dir(root), unix.O_PATH|unix.O_DIRECTORY)
+func (s files) open(root string) (at located, ok bool) {
+	dir, err := s.Open(path.Dir(root), unix.O_PATH|unix.O_DIRECTORY)
 	if err != nil {
 		return at, false
 	}
@@ -68,22 +68,22 @@ func (g *Repository) believed(old, now *facts, at located, by consent) bool {
 	if other, taken := now.roots[at.key]; taken && other.id != id {
 		return false
 	}
-	if was, known := old.roots[at.key]; known && (was.id == id || g.stillThere(old.layout, was.id)) {
+	if was, known := old.roots[at.key]; known && (was.id == id || g.source.stillThere(old.layout, was.id)) {
 		return was.id == id
 	}
-	dotGit, _ := g.note(path.Join(at.root, ".git"))
+	dotGit, _ := g.source.note(path.Join(at.root, ".git"))
 	return old.layout.PointsTo(dotGit, at.root, at.admin, g.opts.Bases...) ||
-		g.isPlace(old.layout, parentOf(at.root)) && g.isEmpty(at.fd) ||
+		g.source.isPlace(old.layout, parentOf(at.root)) && g.source.isEmpty(at.fd) ||
 		by == consent{at.admin, at.key}
 }
 
 // isPlace reports whether anybody may make checkouts in a directory, by its path below the source: in a place, and in
 // plain directories below it, as git worktree add .worktrees/feature/x makes them. What has a .git, and what lies in
 // it, is a clone or a checkout.
-func (g *Repository) isPlace(l layout.Layout, dir string) bool {
+func (s files) isPlace(l layout.Layout, dir string) bool {
 	place, ok := l.PlaceOver(dir)
 	for ; ok && dir != place; dir = parentOf(dir) {
-		fd, err := g.tree.Open(path.Join(dir, ".git"), unix.O_PATH)
+		fd, err := s.Open(path.Join(dir, ".git"), unix.O_PATH)
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -93,12 +93,12 @@ func (g *Repository) isPlace(l layout.Layout, dir string) bool {
 }
 
 // stillThere reports whether the administration of a checkout exists.
-func (g *Repository) stillThere(l layout.Layout, id lease.WorktreeID) bool {
+func (s files) stillThere(l layout.Layout, id lease.WorktreeID) bool {
 	for _, c := range l.Repository().Linked {
 		if c.ID != id {
 			continue
 		}
-		fd, err := g.tree.Open(l.AdminOf(c.Name), unix.O_PATH|unix.O_DIRECTORY)
+		fd, err := s.Open(l.AdminOf(c.Name), unix.O_PATH|unix.O_DIRECTORY)
 		if err == nil {
 			_ = unix.Close(fd)
 		}
@@ -116,8 +116,8 @@ func parentOf(rel string) string {
 }
 
 // isEmpty reports whether a directory has no entries.
-func (g *Repository) isEmpty(dir int) bool {
-	fd, err := g.tree.Reopen(dir, unix.O_RDONLY|unix.O_DIRECTORY)
+func (s files) isEmpty(dir int) bool {
+	fd, err := s.Reopen(dir, unix.O_RDONLY|unix.O_DIRECTORY)
 	if err != nil {
 		return false
 	}

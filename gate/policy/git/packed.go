@@ -39,7 +39,7 @@ func (g *Repository) unlinkRules(rules []*layout.Rule, c process.Caller, dir tre
 }
 
 func (g *Repository) isPacked(rel, branch string) bool {
-	loose, ok := g.note(rel)
+	loose, ok := g.source.note(rel)
 	packed, err := g.packed()
 	return ok && err == nil && loose != "" && layout.PackedBranch(packed, branch) == strings.TrimSpace(loose)
 }
@@ -69,7 +69,7 @@ func (g *Repository) packedRules(rules []*layout.Rule, is []byte) []*layout.Rule
 		if layout.PackedBranch(was, u.branch) == layout.PackedBranch(is, u.branch) {
 			continue
 		}
-		loose, ok := g.note(path.Join(g.Layout().Repository().Common, "refs/heads", u.branch))
+		loose, ok := g.source.note(path.Join(g.Layout().Repository().Common, "refs/heads", u.branch))
 		if !ok || !layout.IsValue(loose) {
 			rules = layout.AddRule(rules, layout.LinkedRoot(u.by).Own)
 		}
@@ -87,7 +87,7 @@ type usedBranch struct {
 func (g *Repository) branchesInUse() (all []usedBranch, err error) {
 	l := g.Layout()
 	common := l.Repository().Common
-	admins, err := g.admins(common)
+	admins, err := g.source.admins(common)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (g *Repository) branchesInUse() (all []usedBranch, err error) {
 			admin, owner = l.AdminOf(name), l.LinkedID(name)
 		}
 		for _, file := range layout.BranchFiles {
-			text, err := g.noteAt(path.Join(admin, file))
+			text, err := g.source.noteAt(path.Join(admin, file))
 			if passing(err) {
 				return nil, err
 			}
@@ -113,7 +113,7 @@ func (g *Repository) branchesInUse() (all []usedBranch, err error) {
 func (g *Repository) withBranch(all []usedBranch, u usedBranch) []usedBranch {
 	for ok := true; ok && !slices.Contains(all, u); {
 		all = append(all, u)
-		text, _ := g.note(path.Join(g.Layout().Repository().Common, "refs/heads", u.branch))
+		text, _ := g.source.note(path.Join(g.Layout().Repository().Common, "refs/heads", u.branch))
 		u.branch, ok = layout.BranchIn("HEAD", text)
 	}
 	return all

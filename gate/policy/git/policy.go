@@ -27,7 +27,7 @@ func (g *Repository) Ask(m *engine.Mutation) error {
 }
 
 func (g *Repository) askName(m *engine.Mutation, i int) error {
-	return kept(m.Op, m.Caller, g.keptFrom(m.Caller, m.Names[i].Dir, m.Names[i].Name))
+	return kept(m.Op, m.Caller, g.locks.keptFrom(m.Caller, m.Names[i].Dir, m.Names[i].Name))
 }
 
 // Plan implements [engine.Policy].
@@ -36,7 +36,7 @@ func (g *Repository) Plan(m *engine.Mutation, p *engine.Plan) error {
 	if m.Judge != nil {
 		by = m.Judge.By()
 	}
-	here := g.concerns(m)
+	here := concerns(m)
 	if by.Content || here {
 		p.Hold(engine.Repository, &g.change, by.Content)
 	}
@@ -45,13 +45,13 @@ func (g *Repository) Plan(m *engine.Mutation, p *engine.Plan) error {
 	}
 	switch m.Op {
 	case gate.OpUnlink, gate.OpRmdir, gate.OpRename:
-		g.planLockFiles(m, p)
+		g.locks.plan(m, p)
 	}
 	return nil
 }
 
 // concerns reports whether a change is one of a file in the repository, or of names there.
-func (g *Repository) concerns(m *engine.Mutation) bool {
+func concerns(m *engine.Mutation) bool {
 	if len(m.Names) == 0 {
 		return !m.Inode.IsDir() && m.Inode.In(inRepository)
 	}
@@ -72,8 +72,8 @@ func stands(j engine.Judge) error {
 	return nil
 }
 
-// planLockFiles has no lock file removed here while a request changes the name of one.
-func (g *Repository) planLockFiles(m *engine.Mutation, p *engine.Plan) {
+// plan has no lock file removed here while a request changes the name of one.
+func (l *lockFiles) plan(m *engine.Mutation, p *engine.Plan) {
 	some := false
 	for _, n := range m.Names {
 		some = some || layout.IsLock(n.Name)
@@ -81,10 +81,10 @@ func (g *Repository) planLockFiles(m *engine.Mutation, p *engine.Plan) {
 	if !some {
 		return
 	}
-	p.Hold(engine.LockFiles, &g.locks.names, false)
+	p.Hold(engine.LockFiles, &l.names, false)
 	p.Judge(func() error {
 		for i, n := range m.Names {
-			m.Names[i].Was, _ = g.lockAt(n.Dir, n.Name)
+			m.Names[i].Was, _ = lockAt(n.Dir, n.Name)
 		}
 		return nil
 	})
@@ -103,9 +103,9 @@ func (g *Repository) Done(m *engine.Mutation) {
 	case gate.OpRename:
 		switch was, replaced := m.Names[0].Was, m.Names[1].Was; {
 		case replaced != none:
-			g.lockMoved(was, &replaced)
+			g.locks.moved(was, &replaced)
 		case was != none:
-			g.lockMoved(was, nil)
+			g.locks.moved(was, nil)
 		}
 	}
 }

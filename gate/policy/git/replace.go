@@ -112,14 +112,14 @@ func (g *Repository) placeRules(rules []*layout.Rule, was, is string, relax, git
 	case relax && layout.Replaces(old, now):
 		return []*layout.Rule{layout.Common}, false
 	case git && was == is+".lock" && layout.IsLog(now):
-		if g.expires(was, is) {
+		if g.source.expires(was, is) {
 			return []*layout.Rule{layout.Common}, true
 		}
 		return rules, true
 	case layout.IsHead(now):
 		return g.headRules(rules, was), true
 	case inObjects && layout.IsObject(object):
-		if !g.sameBytes(was, is) {
+		if !g.source.sameBytes(was, is) {
 			rules = layout.AddRule(rules, layout.Fixed)
 		}
 		return rules, true
@@ -131,7 +131,7 @@ func (g *Repository) placeRules(rules []*layout.Rule, was, is string, relax, git
 // whoever moves its own HEAD there (git symbolic-ref, git worktree add --force) would have a say in
 // their branch.
 func (g *Repository) headRules(rules []*layout.Rule, next string) []*layout.Rule {
-	text, ok := g.note(next)
+	text, ok := g.source.note(next)
 	branch, onBranch := layout.BranchIn("HEAD", text)
 	if !ok || !onBranch {
 		return rules
@@ -195,22 +195,22 @@ func (g *Repository) checkoutsBelow(rel string) iter.Seq[lease.WorktreeID] {
 // logMax bounds a log of git that is looked into, in bytes.
 const logMax = 64 << 20
 
-func (g *Repository) expires(newer, log string) bool {
-	is, err := g.tree.Read(newer, logMax)
-	was, err2 := g.tree.Read(log, logMax)
+func (s files) expires(newer, log string) bool {
+	is, err := s.Read(newer, logMax)
+	was, err2 := s.Read(log, logMax)
 	return err == nil && err2 == nil && layout.OnlyExpires(was, is)
 }
 
 // sameBytes reports whether a file that is to be replaced has the bytes of the other one, or is not
 // there. What cannot be read is not the same.
-func (g *Repository) sameBytes(newer, older string) bool {
-	was, err := g.tree.Open(older, unix.O_RDONLY)
+func (s files) sameBytes(newer, older string) bool {
+	was, err := s.Open(older, unix.O_RDONLY)
 	if errors.Is(err, unix.ENOENT) {
 		return true
 	}
 	a := os.NewFile(uintptr(was), older)
 	defer a.Close() //nolint:errcheck // only read from; nil after an error
-	is, err2 := g.tree.Open(newer, unix.O_RDONLY)
+	is, err2 := s.Open(newer, unix.O_RDONLY)
 	b := os.NewFile(uintptr(is), newer)
 	defer b.Close() //nolint:errcheck // only read from; nil after an error
 	return err == nil && err2 == nil && sameContent(a, b)

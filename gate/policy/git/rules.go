@@ -19,7 +19,7 @@ import (
 // (gate/layout, git_compact.go).
 
 // resolve replaces OfBranch by the rules of the branch that a path belongs to. at is asked only then.
-func (g *Repository) resolve(rules []*layout.Rule, at func() (string, bool), of func(rel string) []*layout.Rule) []*layout.Rule {
+func (g *Repository) resolve(rules []*layout.Rule, at func() (string, bool), of byHead) []*layout.Rule {
 	i := slices.Index(rules, layout.Heads)
 	if i < 0 {
 		return rules
@@ -29,7 +29,7 @@ func (g *Repository) resolve(rules []*layout.Rule, at func() (string, bool), of 
 	if !ok {
 		return layout.AddRule(rules, layout.Fixed) // a place that cannot be told is nobody's
 	}
-	for _, r := range of(rel) {
+	for _, r := range g.rulesByHead(rel, of) {
 		rules = layout.AddRule(rules, r)
 	}
 	return rules
@@ -40,7 +40,7 @@ func (g *Repository) RulesOfEntry(to []*layout.Rule, dir tree.Inode, name string
 	if r := g.Entry(dir, name).Change; r != nil {
 		return layout.AddRule(to, r)
 	}
-	return g.resolve(dir.SeenRules(to), g.at(dir, name), g.rulesOfRef)
+	return g.resolve(dir.SeenRules(to), g.source.at(dir, name), layout.Layout.RuleOfRef)
 }
 
 // RulesOfContent are the rules for a change of what an inode has in it, by those of its places. Without a repository they are the same.
@@ -48,15 +48,15 @@ func (g *Repository) RulesOfContent(rules []*layout.Rule, n tree.Inode) []*layou
 	if g == nil {
 		return rules
 	}
-	return g.resolve(rules, func() (string, bool) { return g.tree.Path(n.FD()) }, g.rulesOfRefContent)
+	return g.resolve(rules, func() (string, bool) { return g.tree.Path(n.FD()) }, layout.Layout.RuleOfRefContent)
 }
 
 // RuleOfBranch is the first rule of the name of a branch, or of its log, by its path below the source.
 func (g *Repository) RuleOfBranch(rel string) *layout.Rule { return g.rulesOfRef(rel)[0] }
 
 // at finds the path of a name.
-func (g *Repository) at(dir tree.Inode, name string) func() (string, bool) {
-	return func() (string, bool) { return g.tree.PathOf(dir.FD(), name) }
+func (s files) at(dir tree.Inode, name string) func() (string, bool) {
+	return func() (string, bool) { return s.PathOf(dir.FD(), name) }
 }
 
 // inCommon makes a path below the source one below the common directory.
@@ -67,24 +67,17 @@ func (g *Repository) rulesOfRef(rel string) []*layout.Rule {
 	return g.rulesByHead(rel, layout.Layout.RuleOfRef)
 }
 
-// rulesOfRefDir are the rules of making or removing a directory there.
-func (g *Repository) rulesOfRefDir(rel string) []*layout.Rule {
-	return g.rulesByHead(rel, layout.Layout.RuleOfRefDir)
-}
-
-// rulesOfRefContent are the rules of what lies there.
-func (g *Repository) rulesOfRefContent(rel string) []*layout.Rule {
-	return g.rulesByHead(rel, layout.Layout.RuleOfRefContent)
-}
+// byHead are the rules of a path below the common directory, by what the files say that are read.
+type byHead func(l layout.Layout, rel string, admins []string, read func(string) (string, bool)) []*layout.Rule
 
 // rulesByHead asks who has a branch in use. If a file cannot be read that may say so, nobody changes it.
-func (g *Repository) rulesByHead(rel string, of func(l layout.Layout, rel string, admins []string, read func(string) (string, bool)) []*layout.Rule) []*layout.Rule {
+func (g *Repository) rulesByHead(rel string, of byHead) []*layout.Rule {
 	l := g.Layout()
-	admins, err := g.admins(l.Repository().Common)
+	admins, err := g.source.admins(l.Repository().Common)
 	sure := err == nil
 	in := l.InCommon(rel)
 	rules := of(l, in, admins, func(rel string) (string, bool) {
-		text, err := g.noteAt(rel)
+		text, err := g.source.noteAt(rel)
 		sure = sure && !passing(err)
 		return text, err == nil
 	})
@@ -102,25 +95,25 @@ func passing(err error) bool {
 }
 
 // note reads a file of git that holds a path or the name of a ref.
-func (g *Repository) note(rel string) (string, bool) {
-	text, err := g.noteAt(rel)
+func (s files) note(rel string) (string, bool) {
+	text, err := s.noteAt(rel)
 	return text, err == nil
 }
 
-func (g *Repository) noteAt(rel string) (string, error) {
+func (s files) noteAt(rel string) (string, error) {
 	most := int64(noteMax)
 	if strings.HasSuffix(rel, "/"+layout.UpdateRefs) {
 		most = updateRefsMax
 	}
-	text, err := g.tree.Read(rel, most)
+	text, err := s.Read(rel, most)
 	if errors.Is(err, unix.ELOOP) { // HEAD may be a symbolic link (core.preferSymlinkRefs)
-		return g.linkBelow(rel)
+		return s.linkBelow(rel)
 	}
 	return string(text), err
 }
 
-func (g *Repository) linkBelow(rel string) (string, error) {
-	fd, err := g.tree.Open(rel, unix.O_PATH)
+func (s files) linkBelow(rel string) (string, error) {
+	fd, err := s.Open(rel, unix.O_PATH)
 	if err != nil {
 		return "", err
 	}
@@ -139,7 +132,7 @@ func (g *Repository) RulesOfName(c process.Caller, op gate.Op, dir tree.Inode, n
 	case op == gate.OpMkdir && (e.Mkdir || e.Change == nil && name != ".git" && g.inPlace(dir)):
 		return append(rules, layout.Open), false
 	case isDir && e.Change == nil:
-		return g.resolve(dir.SeenRules(rules), g.at(dir, name), g.rulesOfRefDir), false
+		return g.resolve(dir.SeenRules(rules), g.source.at(dir, name), layout.Layout.RuleOfRefDir), false
 	case op == gate.OpUnlink:
 		rules, content = g.unlinkRules(g.RulesOfEntry(rules, dir, name), c, dir, name)
 		rules, foreign := g.keepLock(g.keepObject(rules, c, dir, name), c, dir, name)
@@ -205,7 +198,7 @@ func (g *Repository) inPlace(dir tree.Inode) bool {
 		return false
 	}
 	rel, ok := g.tree.Path(dir.FD())
-	return ok && g.isPlace(g.Layout(), rel)
+	return ok && g.source.isPlace(g.Layout(), rel)
 }
 
 // roleOver is the role of a directory, or of the nearest one above it that has a role.
