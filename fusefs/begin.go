@@ -93,15 +93,15 @@ func (f *rawFS) askFirst(m *engine.Mutation) fuse.Status {
 // askPolicies has the policies of the mount judge a change that the gates have admitted. After a refusal nothing is held, and neither if the
 // gates are to be asked again.
 func (f *rawFS) askPolicies(p permit, m engine.Mutation) (_ permit, again bool, st fuse.Status) {
-	by, err := f.policies.Admit(m, &p.held)
+	by, err := f.policies.Admit(m, &p.held, func(no error) bool {
+		st = f.answer(no)
+		return st == fuse.OK
+	})
 	p.by = by
-	if again = errors.Is(err, engine.ErrAgain); !again {
-		st = f.answer(err)
-	}
-	if again || st != fuse.OK {
+	if err != nil {
 		p.abandon()
 	}
-	return p, again, st
+	return p, errors.Is(err, engine.ErrAgain), st
 }
 
 // answer is that to the verdict of a policy. If the mount only observes, a refusal is told and not made.

@@ -117,22 +117,24 @@ func (all Policies) Ask(m *Mutation) error {
 }
 
 // Admit asks the policies. What they need is in h afterwards, also after an error. [Admitted.Drop] must follow unless there was an error.
-func (all Policies) Admit(m Mutation, h *Held) (*Admitted, error) {
+// passes is asked about each refusal: it is passed over where it returns true, as on a mount that only observes.
+func (all Policies) Admit(m Mutation, h *Held, passes func(error) bool) (*Admitted, error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
 	a := pool.Get().(*Admitted)
 	a.by, a.of = all, m
-	if err := a.judge(h); err != nil {
+	if err := a.judge(h, passes); err != nil {
 		a.Drop()
 		return nil, err
 	}
 	return a, nil
 }
 
-func (a *Admitted) judge(h *Held) error {
+func (a *Admitted) judge(h *Held, passes func(error) bool) error {
+	stops := func(err error) bool { return err != nil && (errors.Is(err, ErrAgain) || !passes(err)) }
 	for _, p := range a.by {
-		if err := p.Plan(&a.of, &a.plan); err != nil {
+		if err := p.Plan(&a.of, &a.plan); stops(err) {
 			return err
 		}
 	}
@@ -141,7 +143,7 @@ func (a *Admitted) judge(h *Held) error {
 		h.Take(l.rank, l.lock, l.alone)
 	}
 	for _, word := range a.plan.words {
-		if err := word(); err != nil {
+		if err := word(); stops(err) {
 			return err
 		}
 	}

@@ -32,6 +32,9 @@ func (v *voter) Plan(_ *Mutation, p *Plan) error {
 
 func (v *voter) Done(m *Mutation) { v.heard = append(v.heard, "done "+m.Op.String()) }
 
+// never passes over a refusal.
+func never(error) bool { return false }
+
 // What policies need is taken in the written order, whatever order they ask in, and is held when they are asked for the last word.
 func TestLocksAreTakenInTheWrittenOrder(t *testing.T) {
 	var repository, snapshots sync.RWMutex
@@ -51,7 +54,7 @@ func TestLocksAreTakenInTheWrittenOrder(t *testing.T) {
 	}}
 	var h Held
 	h.Reach(Gates)
-	a, err := Policies{first, second}.Admit(Mutation{Op: gate.OpMkdir}, &h)
+	a, err := Policies{first, second}.Admit(Mutation{Op: gate.OpMkdir}, &h, never)
 	require.NoError(t, err)
 	require.True(t, judged)
 	require.Equal(t, []Rank{Repository, Snapshots}, []Rank{h.of[0].rank, h.of[1].rank})
@@ -77,7 +80,7 @@ func TestOneRefusalIsEnough(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			other := &voter{}
 			var h Held
-			a, err := Policies{refuses, other}.Admit(Mutation{}, &h)
+			a, err := Policies{refuses, other}.Admit(Mutation{}, &h, never)
 			require.Error(t, err)
 			require.Nil(t, a)
 			a.Done()
@@ -85,6 +88,16 @@ func TestOneRefusalIsEnough(t *testing.T) {
 			require.NotContains(t, other.heard, "done")
 		})
 	}
+	observed, other := &voter{plan: no}, &voter{}
+	var h Held
+	a, err := Policies{observed, other}.Admit(Mutation{Op: gate.OpMkdir}, &h, func(err error) bool { return err == error(no) })
+	require.NoError(t, err)
+	a.Done()
+	require.Equal(t, []string{"plan", "done Mkdir"}, other.heard, "who only observes asks all, and tells all that it was done")
+	a.Drop()
+	_, err = Policies{&voter{plan: ErrAgain}}.Admit(Mutation{}, &h, func(error) bool { return true })
+	require.ErrorIs(t, err, ErrAgain, "that is no refusal")
+
 	after := &voter{}
 	require.ErrorIs(t, Policies{&voter{ask: no}, after}.Ask(&Mutation{}), no)
 	require.Empty(t, after.heard)
@@ -94,7 +107,7 @@ func TestOneRefusalIsEnough(t *testing.T) {
 func TestNoPolicyCostsNothing(t *testing.T) {
 	var h Held
 	require.Zero(t, testing.AllocsPerRun(100, func() {
-		a, err := Policies(nil).Admit(Mutation{Op: gate.OpWrite}, &h)
+		a, err := Policies(nil).Admit(Mutation{Op: gate.OpWrite}, &h, never)
 		if a != nil || err != nil {
 			t.Fail()
 		}
@@ -115,7 +128,7 @@ func TestAPlanIsForgotten(t *testing.T) {
 	}}
 	for range 10 {
 		var h Held
-		a, err := Policies{v}.Admit(Mutation{}, &h)
+		a, err := Policies{v}.Admit(Mutation{}, &h, never)
 		require.NoError(t, err)
 		require.Equal(t, once, h.Has(Snapshots))
 		require.Len(t, a.plan.words, map[bool]int{true: 1}[once])

@@ -57,7 +57,7 @@ var snapshotMutations = slices.Concat(
 		Tests: []string{"TestLocksAreTakenInTheWrittenOrder"},
 	}, mutation{
 		What: "the last word of a policy does not count",
-		Old:  "if err := word(); err != nil {", New: "if err := word(); err != nil && false {",
+		Old:  "if err := word(); stops(err) {", New: "if err := word(); stops(err) && false {",
 		Tests: []string{"TestOneRefusalIsEnough"},
 	}),
 	in("gate/policy/hardlink/names.go", mutation{

@@ -285,7 +285,7 @@ func TestAJudgementByContentIsRepeatedWhenTheContentChanged(t *testing.T) {
 	g, _ := newRepository(t, nil)
 	for again, want := range map[*engine.Judgement]error{&common: nil, &fixed: engine.ErrAgain, &other: engine.ErrAgain} {
 		var h engine.Held
-		a, err := engine.Policies{g}.Admit(engine.Mutation{Op: gate.OpUnlink, Names: []engine.Name{{Dir: inode{}, Name: "x"}}, Judge: judge{common, *again}}, &h)
+		a, err := engine.Policies{g}.Admit(engine.Mutation{Op: gate.OpUnlink, Names: []engine.Name{{Dir: inode{}, Name: "x"}}, Judge: judge{common, *again}}, &h, func(error) bool { return false })
 		require.ErrorIs(t, err, want)
 		require.True(t, h.Has(engine.Repository))
 		require.False(t, g.change.TryRLock(), "alone")

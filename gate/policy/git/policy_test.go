@@ -29,7 +29,7 @@ func commonDir(t *testing.T, g *Repository, source string) inode {
 func (g *Repository) does(t *testing.T, m engine.Mutation, call func() error) (held []bool) {
 	t.Helper()
 	var h engine.Held
-	a, err := engine.Policies{g}.Admit(m, &h)
+	a, err := engine.Policies{g}.Admit(m, &h, func(error) bool { return false })
 	require.NoError(t, err)
 	require.NoError(t, call())
 	if m.Op == gate.OpCreate {
@@ -117,7 +117,7 @@ func TestWhatReplacesALockFileIsTheSameMakers(t *testing.T) {
 func TestWhatIsElsewhereHoldsNoRepository(t *testing.T) {
 	g, _ := newRepository(t, nil)
 	var h engine.Held
-	a, err := engine.Policies{g}.Admit(engine.Mutation{Op: gate.OpCreate, Names: []engine.Name{{Dir: inode{role: layout.Plain}, Name: "f"}}}, &h)
+	a, err := engine.Policies{g}.Admit(engine.Mutation{Op: gate.OpCreate, Names: []engine.Name{{Dir: inode{role: layout.Plain}, Name: "f"}}}, &h, func(error) bool { return false })
 	require.NoError(t, err)
 	require.False(t, h.Has(engine.Repository))
 	a.Drop()
