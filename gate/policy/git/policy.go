@@ -83,8 +83,10 @@ func (l *lockFiles) plan(m *engine.Mutation, p *engine.Plan) {
 	}
 	p.Hold(engine.LockFiles, &l.names, false)
 	p.Judge(func() error {
-		for i, n := range m.Names {
-			m.Names[i].Was, _ = lockAt(n.Dir, n.Name)
+		for i, n := range m.Names { // both: what is no lock file by its name may take the place of one
+			if st, ok := tree.Stat(n.Dir.FD(), n.Name); ok {
+				m.Names[i].Was = tree.KeyOf(&st)
+			}
 		}
 		return nil
 	})

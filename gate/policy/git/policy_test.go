@@ -98,16 +98,22 @@ func TestALockFileIsItsMakersUntilItGoes(t *testing.T) {
 	require.True(t, g.change.TryLock())
 }
 
-// What replaces a lock file is its maker's.
+// What replaces a lock file is its maker's, whatever it was called before.
 func TestWhatReplacesALockFileIsTheSameMakers(t *testing.T) {
+	for _, name := range []string{"index.lock.lock", "next"} {
+		t.Run(name, func(t *testing.T) { replacesALockFile(t, name) })
+	}
+}
+
+func replacesALockFile(t *testing.T, next string) {
 	g, source := newRepository(t, nil)
 	dir := commonDir(t, g, source)
 	maker := process.Caller{TID: uint32(os.Getpid())}
 	at := func(name string) engine.Name { return engine.Name{Dir: dir, Name: name} }
 	path := func(name string) string { return filepath.Join(source, ".git", name) }
 	g.does(t, engine.Mutation{Op: gate.OpCreate, Caller: maker, Names: []engine.Name{at("index.lock")}}, func() error { return os.WriteFile(path("index.lock"), nil, 0o644) })
-	require.NoError(t, os.WriteFile(path("index.lock.lock"), nil, 0o644))
-	g.does(t, engine.Mutation{Op: gate.OpRename, Caller: maker, Names: []engine.Name{at("index.lock.lock"), at("index.lock")}}, func() error { return os.Rename(path("index.lock.lock"), path("index.lock")) })
+	require.NoError(t, os.WriteFile(path(next), nil, 0o644))
+	g.does(t, engine.Mutation{Op: gate.OpRename, Caller: maker, Names: []engine.Name{at(next), at("index.lock")}}, func() error { return os.Rename(path(next), path("index.lock")) })
 	st, _ := tree.Stat(dir.fd, "index.lock")
 	require.NotNil(t, g.locks.of[tree.KeyOf(&st)], "so another git may write the index.lock that it holds")
 	require.Len(t, g.locks.of, 1)
