@@ -54,12 +54,38 @@ type Tree struct {
 // the mount where it lies, and not in a clone of its own.
 func New(root, proc int, byUser bool) *Tree { return &Tree{root: root, proc: proc, byUser: byUser} }
 
-// gone is what d_path appends to a name that is deleted. A file whose real name ends so is taken for deleted.
+// gone is what d_path appends to a name that is deleted, and what anybody may end a name with.
 const gone = " (deleted)"
 
 // Place tells the name by which a descriptor was opened, as it is now (d_path): even if somebody has renamed a directory above it, through
 // any mount. "/" is the source. false: it has lost that name, or it cannot be told.
 func (t *Tree) Place(fd int) (string, bool) {
+	place, ok := t.place(fd)
+	if ok && strings.HasSuffix(place, gone) && !t.isAt(fd, Relative(place)) {
+		return "", false
+	}
+	return place, ok
+}
+
+// isAt reports whether a path is one of an inode's names.
+func (t *Tree) isAt(fd int, rel string) bool {
+	at, err := t.Open(rel, unix.O_PATH)
+	if err != nil {
+		return false
+	}
+	defer func() { _ = unix.Close(at) }()
+	var is, there unix.Stat_t
+	return unix.Fstat(fd, &is) == nil && unix.Fstat(at, &there) == nil && KeyOf(&is) == KeyOf(&there)
+}
+
+// TooLong reports whether the place of a descriptor cannot be told because its path is longer than 4,095 bytes.
+func (t *Tree) TooLong(fd int) bool {
+	var buf [unix.PathMax]byte
+	n, err := unix.Readlinkat(t.proc, strconv.Itoa(fd), buf[:])
+	return errors.Is(err, unix.ENAMETOOLONG) || err == nil && n == len(buf)
+}
+
+func (t *Tree) place(fd int) (string, bool) {
 	path, ok := t.whole(fd)
 	if !ok || !t.byUser {
 		return path, ok
@@ -81,7 +107,7 @@ func (t *Tree) whole(fd int) (string, bool) {
 		return "", false
 	}
 	path := string(buf[:n])
-	return path, strings.HasPrefix(path, "/") && !strings.HasSuffix(path, gone)
+	return path, strings.HasPrefix(path, "/")
 }
 
 // Path is Place, relative to the source: "" is the source.

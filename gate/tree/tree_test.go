@@ -3,6 +3,7 @@ package tree
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -95,4 +96,38 @@ func TestNamesEndWhenNobodyWantsMore(t *testing.T) {
 	require.Equal(t, 2, n)
 	require.ErrorIs(t, tree.Names("none", nil), unix.ENOENT)
 	require.ErrorIs(t, tree.Names("a", nil), unix.ENOTDIR)
+}
+
+// Whoever makes directories may end their names as the kernel marks what is deleted, or lay them deeper than a path reaches.
+func TestAPlaceIsToldWhateverANameIs(t *testing.T) {
+	dir, tree, open := newTree(t)
+	require.NoError(t, os.Mkdir(filepath.Join(dir, "d (deleted)"), 0o755))
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "d (deleted)/f (deleted)"), nil, 0o644))
+	d, f := open("d (deleted)"), open("d (deleted)/f (deleted)")
+	for fd, want := range map[int]string{d: "d (deleted)", f: "d (deleted)/f (deleted)"} {
+		rel, ok := tree.Path(fd)
+		require.True(t, ok)
+		require.Equal(t, want, rel)
+	}
+	require.NoError(t, os.Remove(filepath.Join(dir, "d (deleted)/f (deleted)")))
+	_, ok := tree.Path(f)
+	require.False(t, ok)
+	require.NoError(t, os.WriteFile(filepath.Join(dir, "d (deleted)/f (deleted) (deleted)"), nil, 0o644))
+	_, ok = tree.Path(f)
+	require.False(t, ok, "what has the name that the kernel tells is another file")
+
+	at := open("")
+	for range 17 {
+		name := strings.Repeat("n", 250)
+		require.False(t, tree.TooLong(at))
+		require.NoError(t, unix.Mkdirat(at, name, 0o755))
+		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = unix.Close(next) })
+		at = next
+	}
+	_, ok = tree.Path(at)
+	require.False(t, ok)
+	require.True(t, tree.TooLong(at))
+	require.False(t, tree.TooLong(f))
 }

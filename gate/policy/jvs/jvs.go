@@ -65,21 +65,28 @@ func (s *Snapshots) Plan(m *engine.Mutation, p *engine.Plan) error {
 	case m.Op == gate.OpLink:
 		return s.planLink(m, p)
 	case m.Inode != nil:
-		s.planInode(m, p)
-		return nil
+		return s.planInode(m, p)
 	}
-	s.planNames(m, p)
+	return s.planNames(m, p)
+}
+
+// nowhere answers for what has no place that can be told: it has lost its name, or its path is too long. Then it may be READY, and is not
+// changed.
+func (s *Snapshots) nowhere(m *engine.Mutation, i tree.Inode) error {
+	if s.tree.TooLong(i.FD()) {
+		return &gate.Refusal{Reason: gate.ReasonReady, Op: m.Op, Caller: m.Caller}
+	}
 	return nil
 }
 
 // planInode judges a change of what lies in a snapshot, and of its descriptor.
-func (s *Snapshots) planInode(m *engine.Mutation, p *engine.Plan) {
+func (s *Snapshots) planInode(m *engine.Mutation, p *engine.Plan) error {
 	if m.Op == gate.OpFsync || !inSnapshots(m.Inode) {
-		return
+		return nil
 	}
 	rel, ok := s.tree.Path(m.Inode.FD())
 	if !ok {
-		return // it has no name any more
+		return s.nowhere(m, m.Inode)
 	}
 	op, c := m.Op, m.Caller
 	p.Hold(engine.Snapshots, &s.change, false)
@@ -89,17 +96,21 @@ func (s *Snapshots) planInode(m *engine.Mutation, p *engine.Plan) {
 		}
 		return nil
 	})
+	return nil
 }
 
 // planNames judges a change of names that belong to a snapshot.
-func (s *Snapshots) planNames(m *engine.Mutation, p *engine.Plan) {
+func (s *Snapshots) planNames(m *engine.Mutation, p *engine.Plan) error {
 	op, c := m.Op, m.Caller
 	for _, n := range m.Names {
 		if !inSnapshots(n.Dir) && !s.layout.Entry(n.Dir.Role(), n.Name).CarriesSnapshots() {
 			continue
 		}
 		rel, ok := s.tree.PathOf(n.Dir.FD(), n.Name)
-		if !ok { // the directory has been removed
+		if !ok {
+			if err := s.nowhere(m, n.Dir); err != nil {
+				return err
+			}
 			continue
 		}
 		p.Hold(engine.Snapshots, &s.change, layout.Publishes(rel))
@@ -110,6 +121,7 @@ func (s *Snapshots) planNames(m *engine.Mutation, p *engine.Plan) {
 			return s.publishing(op, c, rel)
 		})
 	}
+	return nil
 }
 
 // planLink judges a further name of an inode. It stays within its snapshot: by a name elsewhere it could be written when the snapshot is READY.
@@ -124,8 +136,12 @@ func (s *Snapshots) planLink(m *engine.Mutation, p *engine.Plan) error {
 	if in, _ := layout.SnapshotOf(next); ok && named && in != of {
 		return syscall.EXDEV
 	}
-	s.planNames(m, p)
-	return nil
+	if !named {
+		if err := s.nowhere(m, m.Inode); err != nil {
+			return err
+		}
+	}
+	return s.planNames(m, p)
 }
 
 // Done implements [engine.Policy].

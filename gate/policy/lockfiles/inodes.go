@@ -12,8 +12,9 @@ import (
 
 // Place is an inode's path, and what the rules say of it. The zero value says nothing.
 type Place struct {
-	path  string // below the source
-	place lockfile.Place
+	path    string // below the source
+	place   lockfile.Place
+	unknown bool // nothing can be said of it, so it is not changed
 }
 
 // Place finds out what the rules say of an inode.
@@ -23,8 +24,16 @@ func (p *Policy) Place(i tree.Inode) (s Place) {
 	}
 	if path, ok := p.fs.PathOf(i); ok {
 		s.path, s.place = path, p.book.Rules().At(path)
+		return s
 	}
+	s.unknown = p.unknown(i)
 	return s
+}
+
+// unknown reports whether an inode has a place of which no rule can be asked, on a mount that refuses: the path is too long to be told. Of one
+// that has lost its name no rule says anything.
+func (p *Policy) unknown(i tree.Inode) bool {
+	return p.enforcement.Mode() != gate.Observing && p.tree.TooLong(i.FD())
 }
 
 // GuardsOfInode are the locks that guard an inode.
@@ -38,7 +47,12 @@ func (p *Policy) GuardsOfInode(op gate.Op, at Place) Guards {
 // FixedInode refuses a change of the content or the attributes of a file that a rule lets nobody change. Whoever makes
 // it may, while it is open. Where a window is open, that decides, as in FixedName.
 func (p *Policy) FixedInode(op gate.Op, c process.Caller, i Inode, at Place) (over Guards, err error) {
-	if at.place.Free() || i.IsDir() || op == gate.OpLink {
+	switch {
+	case op == gate.OpLink: // GuardsOfLink
+		return nil, nil
+	case at.unknown:
+		return nil, unix.ENAMETOOLONG
+	case at.place.Free() || i.IsDir():
 		return nil, nil
 	}
 	over = p.over(at.path, at.place)

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -166,6 +167,33 @@ func why(t *testing.T, err error) (gate.Reason, string) {
 	var no *gate.Refusal
 	require.ErrorAs(t, err, &no)
 	return no.Reason, no.Lock.Rule
+}
+
+// Of what lies deeper than a path reaches no rule can be asked, so nobody changes it. Whoever may move a directory could take it there.
+func TestWhatLiesTooDeepIsNotChanged(t *testing.T) {
+	s := newSource(t, "keep/a")
+	deep := s.inode("")
+	for range 17 {
+		name := strings.Repeat("n", 250)
+		require.NoError(t, unix.Mkdirat(deep.fd, name, 0o755))
+		fd, err := unix.Openat(deep.fd, name, unix.O_PATH|unix.O_CLOEXEC, 0)
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = unix.Close(fd) })
+		deep = &inode{fd: fd, st: unix.Stat_t{Mode: unix.S_IFDIR}}
+	}
+	in, c := engine.Name{Dir: deep, Name: "a"}, s.program()
+	_, err := s.FixedName(gate.OpUnlink, c, s.Name(in))
+	require.ErrorIs(t, err, unix.ENAMETOOLONG)
+	_, err = s.FixedName(gate.OpRename, c, s.Names(s.engineName("other"), in, false)[1])
+	require.ErrorIs(t, err, unix.ENAMETOOLONG)
+	_, err = s.FixedInode(gate.OpSetAttr, c, deep, s.Place(deep))
+	require.ErrorIs(t, err, unix.ENAMETOOLONG)
+	_, err = s.GuardsOfLink(s.inode("other"), s.Name(in))
+	require.ErrorIs(t, err, unix.ENAMETOOLONG)
+	lost := s.inode("keep/a")
+	require.NoError(t, os.Remove(filepath.Join(s.root, "keep/a")))
+	_, err = s.FixedInode(gate.OpSetAttr, c, lost, s.Place(lost))
+	require.NoError(t, err, "what has lost its name is under no rule")
 }
 
 func TestWhatIsFixedKeepsItsName(t *testing.T) {

@@ -22,6 +22,8 @@ type Name struct {
 	exists bool // exists and isDir are looked at where the rules say something of the place, and of a name that is moved
 	isDir  bool
 	gets   tenure.File // the lock file that gets the name by a link
+	// unknown says that nothing can be said of it, so it is not changed.
+	unknown bool
 }
 
 // Name finds out what the rules say of a name.
@@ -36,7 +38,7 @@ func (p *Policy) Name(n engine.Name) Name {
 // nameIn is Name in a directory whose path is known.
 func (p *Policy) nameIn(in string, ok bool, n engine.Name) (s Name) {
 	if !ok {
-		return s
+		return Name{unknown: p.unknown(n.Dir)}
 	}
 	s.path = tree.Relative(tree.Join(in, n.Name))
 	if s.place = p.book.Rules().At(s.path); !s.place.Free() {
@@ -115,6 +117,9 @@ func (p *Policy) GuardsOfLink(i tree.Inode, s Name) (Guards, error) {
 	if p == nil {
 		return nil, nil
 	}
+	if s.unknown || p.unknown(i) {
+		return nil, unix.ENAMETOOLONG
+	}
 	if path, ok := p.fs.PathOf(i); ok && len(s.place.Locks) == 0 {
 		of := p.book.Rules().At(path)
 		// A name under once may be the last of a file that is made elsewhere, as git makes its objects.
@@ -133,6 +138,9 @@ func sameLocks(a, b []lockfile.Instance) bool {
 
 // FixedName refuses a change of the name of something that a rule fixes. Where a window is open, that decides, and is in the guards.
 func (p *Policy) FixedName(op gate.Op, c process.Caller, s Name) (Guards, error) {
+	if s.unknown {
+		return nil, unix.ENAMETOOLONG
+	}
 	over := p.over(s.path, s.place)
 	if len(over) == 0 || over.InWindow() || p.born(s.path, s.place) || !s.exists {
 		return over, nil
