@@ -259,7 +259,7 @@ func (f *rawFS) admitNode(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, 
 // inode may have to be searched for. That happens after the permission was judged and the known
 // rules have admitted the mutation, and while nothing is held.
 func (f *rawFS) admitNodeInside(signal <-chan struct{}, op gate.Op, h *fuse.InHeader, n *node, may func() bool) (permit, fuse.Status) {
-	return f.begin(engine.Mutation{Op: op, Caller: callerID(h), Inode: n}, &nodeChange{f: f, signal: signal, op: op, h: h, n: n, may: may})
+	return f.begin(&nodeChange{f: f, signal: signal, op: op, h: h, n: n, may: may, mutation: engine.Mutation{Op: op, Caller: callerID(h), Inode: n}})
 }
 
 // nodeChange is a change of an inode's attributes or content.
@@ -271,13 +271,15 @@ type nodeChange struct {
 	n      *node
 	may    func() bool
 
+	mutation engine.Mutation
+
 	knows bool // all names that matter
 	rules []*layout.Rule
 }
 
-func (c *nodeChange) ask(m *engine.Mutation) (p permit, st fuse.Status) {
+func (c *nodeChange) ask() (p permit, st fuse.Status) {
 	f, n := c.f, c.n
-	if st := f.askFirst(m); st != fuse.OK {
+	if st := f.askFirst(&c.mutation); st != fuse.OK {
 		return permit{}, st
 	}
 	if c.knows, st = f.linksKnown(n); st != fuse.OK {
@@ -300,8 +302,9 @@ func (c *nodeChange) learn() fuse.Status {
 	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
 }
 
-func (c *nodeChange) starts(p *permit)     { p.begin(c.f, c.n) }
-func (c *nodeChange) By() engine.Judgement { return engine.Judgement{Rules: c.rules} }
+func (c *nodeChange) about() *engine.Mutation { return &c.mutation }
+func (c *nodeChange) inode() *node            { return c.n }
+func (c *nodeChange) By() engine.Judgement    { return engine.Judgement{Rules: c.rules} }
 
 func (c *nodeChange) Again() engine.Judgement {
 	return engine.Judgement{Rules: c.f.rulesIf(c.knows, c.n, nil)}
@@ -312,13 +315,15 @@ func (f *rawFS) admitEntry(signal <-chan struct{}, op gate.Op, h *fuse.InHeader,
 	if st := checkName(at.name); st != fuse.OK {
 		return permit{}, st
 	}
-	m := engine.Mutation{Op: op, Caller: callerID(h), Names: []engine.Name{{Dir: at.dir, Name: at.name}}}
-	return f.begin(m, &entryChange{f: f, signal: signal, op: op, h: h, at: at})
+	c := &entryChange{f: f, signal: signal, op: op, h: h, at: at}
+	c.names[0] = at.engineName()
+	c.mutation = engine.Mutation{Op: op, Caller: callerID(h), Names: c.names[:1]}
+	return f.begin(c)
 }
 
 // entryChange adds or removes a name.
 type entryChange struct {
-	everyNameKnown
+	nameChange
 	f      *rawFS
 	signal <-chan struct{}
 	op     gate.Op
@@ -329,7 +334,7 @@ type entryChange struct {
 }
 
 // ask judges by what lies in the repository now.
-func (c *entryChange) ask(m *engine.Mutation) (permit, fuse.Status) {
+func (c *entryChange) ask() (permit, fuse.Status) {
 	f, op, h, dir, name := c.f, c.op, c.h, c.at.dir, c.at.name
 	if f.sealedIn(op, dir, name) {
 		return permit{}, f.refuseRule(op, callerID(h), layout.Sealed)
@@ -337,7 +342,7 @@ func (c *entryChange) ask(m *engine.Mutation) (permit, fuse.Status) {
 	if r := f.covers(op, dir, name); r != nil {
 		return permit{}, f.refuseRule(op, callerID(h), r)
 	}
-	if st := f.askFirst(m); st != fuse.OK {
+	if st := f.askFirst(&c.mutation); st != fuse.OK {
 		return permit{}, st
 	}
 	guarded, st := f.rulesOfName(op, h, c.at)

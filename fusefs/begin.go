@@ -14,13 +14,15 @@ import (
 // change is a mutation that is judged by what lies in the tree, which others may change meanwhile.
 type change interface {
 	engine.Judge
+	// about is what the policies are told of it.
+	about() *engine.Mutation
 	// ask asks the policies what they refuse to anybody, and the gates, by what is known now, and says what else is needed. It does not wait
 	// for anything else.
-	ask(m *engine.Mutation) (permit, fuse.Status)
+	ask() (permit, fuse.Status)
 	// learn finds out what ask did not know, while nothing is held.
 	learn() fuse.Status
-	// starts is called when all is held.
-	starts(p *permit)
+	// inode is whose content or attributes are about to change; nil: none.
+	inode() *node
 }
 
 // needs is what a change needs besides the passes of its gates, and what its policies plan.
@@ -29,21 +31,31 @@ type needs struct {
 	moves   bool // the move lock, whatever has admitted the change
 }
 
-// everyNameKnown is for a change of names that needs no search before.
-type everyNameKnown struct{}
+// nameChange is for a change of names that needs no search before.
+type nameChange struct {
+	mutation engine.Mutation
+	names    [2]engine.Name
+}
 
-func (everyNameKnown) learn() fuse.Status { return fuse.OK }
-func (everyNameKnown) starts(*permit)     {}
+func (c *nameChange) about() *engine.Mutation { return &c.mutation }
+func (c *nameChange) learn() fuse.Status      { return fuse.OK }
+func (c *nameChange) inode() *node            { return nil }
 
 // beginTries bounds how often a change is judged anew because of what others have changed meanwhile.
 const beginTries = 3
 
 // begin admits a change: ask, take what is needed in the order of [engine.Rank], and look again. It is the one loop in which this stands. A
 // change through a handle is judged by the epochs of the handle instead (admitHandleInside).
-func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
-	m.Judge = c
+func (f *rawFS) begin(c change) (permit, fuse.Status) {
 	for range beginTries {
-		p, st := f.settled(func() (permit, fuse.Status) { return c.ask(&m) })
+		p, st := f.settled(func() (permit, fuse.Status) {
+			p, st := c.ask()
+			if st == fuse.OK && p.needs.moves && !p.needs.unknown && !p.takeMoves() {
+				p.abandon()
+				return permit{}, fuse.EBUSY
+			}
+			return p, st
+		})
 		if st != fuse.OK {
 			return p, st
 		}
@@ -54,20 +66,16 @@ func (f *rawFS) begin(m engine.Mutation, c change) (permit, fuse.Status) {
 			}
 			continue
 		}
-		if p.needs.moves && !p.takeMoves() {
-			p.abandon()
-			return permit{}, fuse.EBUSY
+		again := false
+		if len(f.policies) > 0 {
+			m := c.about()
+			m.Judge = c
+			if p, again, st = f.askPolicies(p, *m); again {
+				continue
+			}
 		}
-		if len(f.policies) == 0 {
-			c.starts(&p)
-			return p, fuse.OK
-		}
-		p, again, st := f.askPolicies(p, m)
-		if again {
-			continue
-		}
-		if st == fuse.OK {
-			c.starts(&p)
+		if n := c.inode(); n != nil && st == fuse.OK {
+			p.begin(f, n)
 		}
 		return p, st
 	}
@@ -97,11 +105,12 @@ func (f *rawFS) askPolicies(p permit, m engine.Mutation) (_ permit, again bool, 
 		st = f.answer(no)
 		return st == fuse.OK
 	})
-	p.by = by
 	if err != nil {
 		p.abandon()
+		return permit{}, errors.Is(err, engine.ErrAgain), st
 	}
-	return p, errors.Is(err, engine.ErrAgain), st
+	p.by = by
+	return p, false, fuse.OK
 }
 
 // answer is that to the verdict of a policy. If the mount only observes, a refusal is told and not made.

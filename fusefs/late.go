@@ -10,10 +10,27 @@ import (
 // leave ends the mutation. On a store that other kernels write, a late mutation is not
 // acknowledged: *st becomes EIO. One that has failed may have landed all the same, and is told, too.
 func (p *permit) leave(st *fuse.Status) {
-	answer := *st
-	if answer == fuse.OK && p.by != nil {
-		p.by.Done()
+	if p.by == nil {
+		p.letGo(st)
+		return
 	}
+	by, made := p.by, *st == fuse.OK
+	p.by = nil
+	defer by.Drop()
+	func() {
+		defer p.letGo(st) // whatever becomes of Done
+		if made {
+			by.Done()
+		}
+	}()
+	if made {
+		by.After()
+	}
+}
+
+// letGo ends the passes, and what else is held.
+func (p *permit) letGo(st *fuse.Status) {
+	answer := *st
 	for i := range p.n {
 		g, pass := p.of[i].guard, p.of[i].pass
 		var why error

@@ -58,14 +58,16 @@ func (f *rawFS) admitLink(cancel <-chan struct{}, in *fuse.LinkIn, n *node, at t
 	if st := checkName(at.name); st != fuse.OK {
 		return permit{}, nil, st
 	}
-	m := engine.Mutation{Op: gate.OpLink, Caller: callerID(&in.InHeader), Inode: n, Names: []engine.Name{{Dir: at.dir, Name: at.name}}}
 	c := &furtherName{f: f, signal: cancel, h: &in.InHeader, n: n, at: at}
-	p, st := f.begin(m, c)
+	c.names[0] = at.engineName()
+	c.mutation = engine.Mutation{Op: gate.OpLink, Caller: callerID(&in.InHeader), Inode: n, Names: c.names[:1]}
+	p, st := f.begin(c)
 	return p, c.rule, st
 }
 
 // furtherName gives an inode one more name.
 type furtherName struct {
+	nameChange
 	f      *rawFS
 	signal <-chan struct{}
 	h      *fuse.InHeader
@@ -77,9 +79,9 @@ type furtherName struct {
 }
 
 // ask judges by the names known so far.
-func (c *furtherName) ask(m *engine.Mutation) (p permit, st fuse.Status) {
+func (c *furtherName) ask() (p permit, st fuse.Status) {
 	f, n, dir, name := c.f, c.n, c.at.dir, c.at.name
-	if st := f.askFirst(m); st != fuse.OK {
+	if st := f.askFirst(&c.mutation); st != fuse.OK {
 		return permit{}, st
 	}
 	if c.knows, st = f.linksKnown(n); st != fuse.OK {
@@ -108,7 +110,6 @@ func (c *furtherName) learn() fuse.Status {
 	return c.f.learnLinks(c.n, gate.Request{Caller: callerID(c.h), Signal: c.signal})
 }
 
-func (c *furtherName) starts(*permit)          {}
 func (c *furtherName) By() engine.Judgement    { return engine.Judgement{} } // the content of files never decides
 func (c *furtherName) Again() engine.Judgement { return engine.Judgement{} }
 

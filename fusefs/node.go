@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/tree"
 	"golang.org/x/sys/unix"
 )
@@ -60,6 +61,12 @@ type node struct {
 func (n *node) Key() tree.Key { return n.key }
 func (n *node) FD() int       { return n.fd }
 func (n *node) IsDir() bool   { return n.kind == unix.S_IFDIR }
+
+// HasRule implements [tree.Inode].
+func (n *node) HasRule(k layout.Kind) bool {
+	var buf [4]*layout.Rule
+	return slices.ContainsFunc(n.SeenRules(buf[:0]), func(r *layout.Rule) bool { return r.Kind == k })
+}
 
 // Above and In are how policies look at the directories that an inode was seen in.
 func (n *node) Above() tree.Inode {

@@ -55,13 +55,15 @@ func (f *rawFS) Rename(cancel <-chan struct{}, in *fuse.RenameIn, oldName, newNa
 
 // admitRename asks the guards of both names, and takes the move lock.
 func (f *rawFS) admitRename(r renaming, through *gate.Freeze) (permit, fuse.Status) {
-	m := engine.Mutation{Op: gate.OpRename, Caller: callerID(&r.in.InHeader), Names: []engine.Name{r.old(), r.next()}}
-	return f.begin(m, &nameMove{f: f, r: r, through: through})
+	c := &nameMove{f: f, r: r, through: through}
+	c.names = [2]engine.Name{r.old(), r.next()}
+	c.mutation = engine.Mutation{Op: gate.OpRename, Caller: callerID(&r.in.InHeader), Names: c.names[:]}
+	return f.begin(c)
 }
 
 // nameMove moves a name, or exchanges two.
 type nameMove struct {
-	everyNameKnown
+	nameChange
 	f       *rawFS
 	r       renaming
 	through *gate.Freeze
@@ -70,7 +72,7 @@ type nameMove struct {
 }
 
 // ask judges by what lies in the repository now.
-func (c *nameMove) ask(m *engine.Mutation) (permit, fuse.Status) {
+func (c *nameMove) ask() (permit, fuse.Status) {
 	f, r, h, ok := c.f, c.r, &c.r.in.InHeader, false
 	if c.by.Rules, c.by.Content, ok = f.renameRules(r); !ok {
 		return permit{}, fuse.EXDEV
@@ -78,7 +80,7 @@ func (c *nameMove) ask(m *engine.Mutation) (permit, fuse.Status) {
 	if rule := cmp.Or(f.covers(gate.OpRename, r.from, r.oldName), f.covers(gate.OpRename, r.to, r.newName)); rule != nil {
 		return permit{}, f.refuseRule(gate.OpRename, callerID(h), rule)
 	}
-	if st := f.askFirst(m); st != fuse.OK {
+	if st := f.askFirst(&c.mutation); st != fuse.OK {
 		return permit{}, st
 	}
 	guarded, st := f.rulesOfRename(r)

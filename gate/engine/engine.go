@@ -65,8 +65,10 @@ type Policy interface {
 	// Plan says, when the gates have agreed, what must be held while the change is made, and by whom it is judged then. It takes nothing and
 	// waits for nobody. An error is as that of Ask, or [ErrAgain].
 	Plan(m *Mutation, p *Plan) error
-	// Done says that the change was made. What was planned is still held.
+	// Done says that the change was made. What was planned is still held, so it waits for nobody.
 	Done(m *Mutation)
+	// After follows when nothing is held any more. It may wait.
+	After(m *Mutation)
 }
 
 // Told is a refusal that was told already.
@@ -164,6 +166,13 @@ func (a *Admitted) Done() {
 	}
 	for _, p := range a.by {
 		p.Done(&a.of)
+	}
+}
+
+// After says that the change was made, and that nothing is held any more.
+func (a *Admitted) After() {
+	for _, p := range a.by {
+		p.After(&a.of)
 	}
 }
 

@@ -30,6 +30,7 @@ func (v *voter) Plan(_ *Mutation, p *Plan) error {
 	return v.plan
 }
 
+func (v *voter) After(*Mutation)  { v.heard = append(v.heard, "after") }
 func (v *voter) Done(m *Mutation) { v.heard = append(v.heard, "done "+m.Op.String()) }
 
 // never passes over a refusal.

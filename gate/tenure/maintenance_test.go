@@ -139,7 +139,7 @@ func TestAWindowWaitsForWhatIsInFlight(t *testing.T) {
 			w, err := g.book.Open(ctx, o)
 			opened <- outcome{w, err}
 		}()
-		goroutines.MustBlock(t, opened, "tenure.(*Book).Open")
+		goroutines.MustBlock(t, opened, "tenure.(*windows).landed")
 		return opened
 	}
 	ctx, cancel := context.WithCancel(t.Context())

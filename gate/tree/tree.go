@@ -37,6 +37,8 @@ type Inode interface {
 	Role() layout.Role // of a directory
 	// SeenRules adds the rules of the places where the kernel has met the inode, each once.
 	SeenRules(to []*layout.Rule) []*layout.Rule
+	// HasRule reports whether one of these is of a kind.
+	HasRule(k layout.Kind) bool
 	// Above is the one directory where the kernel has met the inode; nil: none, or several.
 	Above() Inode
 	// In reports whether one of the directories where the kernel has met the inode is such a one.

@@ -24,7 +24,9 @@ var blocked = [][]byte{[]byte("select"), []byte("chan receive"), []byte("chan se
 
 // MustBlock demands that the call that tells its end in done does not end: it returns when a goroutine waits at a channel in the function, or in
 // what that calls, and fails when done has a value or is closed. The function is named as in a stack, from its package: "tenure.(*Book).Open". What wakes that
-// goroutine without ending its wait (a signal, a context) must have come before.
+// goroutine without ending its wait (a signal, a context) must have come before. Anybody who waits in the function counts: of a function in which
+// others may wait, name one that it calls. A look stops all goroutines, so no other one may be inside of a call on a mount that this process serves
+// and that Go does not know to block (a fork in a directory of it, a page of a mapping).
 func MustBlock[T any](t testing.TB, done <-chan T, function string) {
 	t.Helper()
 	if err := mustBlock(done, function, patience); err != nil {

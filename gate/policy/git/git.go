@@ -243,7 +243,7 @@ func (s files) admins(common string) (names []string, err error) {
 		names = append(names, name)
 		return true
 	})
-	if errors.Is(err, unix.ENOENT) {
+	if errors.Is(err, unix.ENOENT) && len(names) == 0 { // later it says that some were not read
 		return nil, nil
 	}
 	slices.Sort(names)

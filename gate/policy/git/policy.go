@@ -84,6 +84,7 @@ func (l *lockFiles) plan(m *engine.Mutation, p *engine.Plan) {
 	p.Hold(engine.LockFiles, &l.names, false)
 	p.Judge(func() error {
 		for i, n := range m.Names { // both: what is no lock file by its name may take the place of one
+			m.Names[i].Was = tree.Key{} // of an earlier try
 			if st, ok := tree.Stat(n.Dir.FD(), n.Name); ok {
 				m.Names[i].Was = tree.KeyOf(&st)
 			}
@@ -91,6 +92,9 @@ func (l *lockFiles) plan(m *engine.Mutation, p *engine.Plan) {
 		return nil
 	})
 }
+
+// After implements [engine.Policy].
+func (g *Repository) After(*engine.Mutation) {}
 
 // Done implements [engine.Policy]: it notes lock files that were made, moved and removed.
 func (g *Repository) Done(m *engine.Mutation) {
@@ -104,7 +108,7 @@ func (g *Repository) Done(m *engine.Mutation) {
 		}
 	case gate.OpRename:
 		switch was, replaced := m.Names[0].Was, m.Names[1].Was; {
-		case replaced != none:
+		case replaced != none && layout.IsLock(m.Names[1].Name):
 			g.locks.moved(was, &replaced)
 		case was != none:
 			g.locks.moved(was, nil)

@@ -119,6 +119,21 @@ func replacesALockFile(t *testing.T, next string) {
 	require.Len(t, g.locks.of, 1)
 }
 
+// A further name of a lock file, which is no lock by its name, may be replaced by anybody. The lock stays its maker's.
+func TestALockFileStaysItsMakersWhenAnotherNameOfItIsReplaced(t *testing.T) {
+	g, source := newRepository(t, nil)
+	dir := commonDir(t, g, source)
+	maker, other := process.Caller{TID: uint32(os.Getpid())}, process.Caller{TID: 1}
+	at := func(name string) engine.Name { return engine.Name{Dir: dir, Name: name} }
+	path := func(name string) string { return filepath.Join(source, ".git", name) }
+	g.does(t, engine.Mutation{Op: gate.OpCreate, Caller: maker, Names: []engine.Name{at("index.lock")}}, func() error { return os.WriteFile(path("index.lock"), nil, 0o644) })
+	require.NoError(t, os.Link(path("index.lock"), path("plain")))
+	require.NoError(t, os.WriteFile(path("other.lock"), nil, 0o644))
+	g.does(t, engine.Mutation{Op: gate.OpRename, Caller: other, Names: []engine.Name{at("other.lock"), at("plain")}}, func() error { return os.Rename(path("other.lock"), path("plain")) })
+	st, _ := tree.Stat(dir.fd, "index.lock")
+	require.NotNil(t, g.locks.keeper(tree.KeyOf(&st), other))
+}
+
 // What is outside of the repository holds nothing.
 func TestWhatIsElsewhereHoldsNoRepository(t *testing.T) {
 	g, _ := newRepository(t, nil)

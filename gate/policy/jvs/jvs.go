@@ -147,12 +147,18 @@ func (s *Snapshots) planLink(m *engine.Mutation, p *engine.Plan) error {
 // Done implements [engine.Policy].
 func (s *Snapshots) Done(m *engine.Mutation) {
 	switch m.Op {
-	case gate.OpMkdir:
-		s.made(m.Names[0], m.Caller)
 	case gate.OpUnlink, gate.OpRmdir, gate.OpRename:
 		if s.isFolderLock(m.Names[0]) { // it has lost its name
 			s.lockedBy(nil)
 		}
+	}
+}
+
+// After implements [engine.Policy]: it notes what a directory that JVS has made means. It reads, and asks for a lease, which takes long where the
+// store does.
+func (s *Snapshots) After(m *engine.Mutation) {
+	if m.Op == gate.OpMkdir {
+		s.made(m.Names[0], m.Caller)
 	}
 }
 
@@ -185,15 +191,7 @@ func (s *Snapshots) isFolderLock(n engine.Name) bool {
 }
 
 // inSnapshots reports whether an inode lies where JVS keeps snapshots.
-func inSnapshots(i tree.Inode) bool {
-	var buf [4]*layout.Rule
-	for _, r := range i.SeenRules(buf[:0]) {
-		if r.Kind == layout.Snapshot {
-			return true
-		}
-	}
-	return false
-}
+func inSnapshots(i tree.Inode) bool { return i.HasRule(layout.Snapshot) }
 
 // fixed reports whether a caller must not change a name.
 func (s *Snapshots) fixed(op gate.Op, c process.Caller, rel string) bool {
