@@ -133,4 +133,19 @@ var goOnMutations = slices.Concat(
 		Old: "func(r RevokedHolder) bool { return g.Covers(r.Token) }", New: "func(r RevokedHolder) bool { return false }",
 		Tests: []string{"TestJournalKnowsWhoGoesOnAfterAPause"},
 	}),
+	in("cmd/jvsfs/internal/daemon/succession/predecessors.go", mutation{
+		Rule: 9, What: "the kernel keeps what it knows although the mount follows another one by then",
+		Old: "	if follows() {\n", New: "	if false {\n",
+		Tests: []string{"TestTheEndOfAReplacedDaemonIsWaitedFor"},
+	}),
+	in("cmd/jvsfs/internal/daemon/succession/latch.go", mutation{
+		Rule: 9, What: "leases change while another daemon is told of them",
+		Old: "	if r.by != nil {\n		return nil, false\n	}\n	r.inside++", New: "	r.inside++",
+		Tests: []string{"TestTheLatchOfARetiringDaemonKeepsChangesOut"},
+	}),
+	in("cmd/jvsfs/internal/daemon/leases/registry.go", mutation{
+		Rule: 9, What: "a worktree that is seen first while leases are handed over may be acquired",
+		Old: "	r.shut = shut\n", New: "",
+		Tests: []string{"TestNobodyAcquiresBehindShutLatches"},
+	}),
 )

@@ -44,6 +44,14 @@ func TestTheEndOfAReplacedDaemonIsWaitedFor(t *testing.T) {
 	require.True(t, <-told)
 	require.Equal(t, lease.Gone, left.Liveness())
 	require.True(t, d.awaitEnd(ctx, left), "nobody tells of what has ended before: it is looked for")
+
+	d.Journal, d.replaced = &journal.Journal{}, &left
+	for _, follows := range []bool{false, true} {
+		overlap := !follows
+		d.Overlap = func(on bool) { overlap = on }
+		d.Await(ctx, func() bool { return follows })
+		require.Equal(t, follows, overlap, "who follows another one by then has holders that write through both")
+	}
 }
 
 // While one of those before lives, what needs every writer is refused, and the caller learns of which process to end.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os/exec"
+	"sync"
 	"testing"
 	"time"
 
@@ -58,7 +59,7 @@ func alive(t *testing.T) (p host.ProcessState, end func()) {
 	in, err := c.StdinPipe()
 	require.NoError(t, err)
 	require.NoError(t, c.Start())
-	end = func() { _ = in.Close(); _ = c.Wait() }
+	end = sync.OnceFunc(func() { _ = in.Close(); _ = c.Wait() })
 	t.Cleanup(end)
 	p, err = host.ThisProcess()
 	require.NoError(t, err)
