@@ -4,8 +4,9 @@ import (
 	"sync"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
-	"github.com/jvsfs/jvsfs/gate/tree"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // dirStream reads an open directory. Entries that did not fit into one answer are kept for the next

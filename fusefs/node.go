@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/hanwen/go-fuse/v2/fuse"
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/tree"
-	"golang.org/x/sys/unix"
 )
 
 // node is an inode as the kernel knows it. Its descriptor pins the backing inode, so the key cannot

@@ -64,7 +64,7 @@ func (f *rawFS) afterFlock(n *node, r *flock.Request) fuse.Status {
 	defer leave()
 	rel, _ := f.source.Path(n.fd)
 	c := process.Caller{TID: flock.TopSharer(r.Thread, path.Base(rel)), UID: r.UID}
-	if no := f.rules.BeginFlock(l, n, c, r.Owner.File, r.Owner.Number); no != nil {
+	if no := f.rules.BeginFlock(l, n, c, r.File, r.Number); no != nil {
 		return cmp.Or(status(f.locks.GiveUp(*r)), fuse.Status(no.Errno))
 	}
 	return fuse.OK

@@ -76,10 +76,10 @@ func TestAWindowIsEnteredBeforeWhatIsHeld(t *testing.T) {
 			m.hold(t, "tree", 1)
 			grows, err := os.OpenFile(m.at(c.file), os.O_RDWR, 0)
 			require.NoError(t, err)
-			defer grows.Close() //nolint:errcheck // before the unmount
+			defer grows.Close()
 			made, err := os.Create(m.at(c.file + "-new"))
 			require.NoError(t, err)
-			defer made.Close() //nolint:errcheck // before the unmount
+			defer made.Close()
 			_, err = grows.WriteAt([]byte("x"), 2)
 			require.ErrorIs(t, err, syscall.EROFS, "below the end, without a window")
 			w := opens(os.Getpid())

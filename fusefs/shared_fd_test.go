@@ -6,9 +6,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/jvsfs/jvsfs/gate/tree"
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // lender is an inode as Lookup leaves it, and a table for its handles.

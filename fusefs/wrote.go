@@ -1,8 +1,9 @@
 package fusefs
 
 import (
-	"github.com/jvsfs/jvsfs/gate/tree"
 	"golang.org/x/sys/unix"
+
+	"github.com/jvsfs/jvsfs/gate/tree"
 )
 
 // forEverybody are the permissions of a directory whose names everybody may see.

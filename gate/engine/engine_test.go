@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"errors"
 	"sync"
 	"syscall"
 	"testing"
@@ -91,7 +92,7 @@ func TestOneRefusalIsEnough(t *testing.T) {
 	}
 	observed, other := &voter{plan: no}, &voter{}
 	var h Held
-	a, err := Policies{observed, other}.Admit(Mutation{Op: gate.OpMkdir}, &h, func(err error) bool { return err == error(no) })
+	a, err := Policies{observed, other}.Admit(Mutation{Op: gate.OpMkdir}, &h, func(err error) bool { return errors.Is(err, no) })
 	require.NoError(t, err)
 	a.Done()
 	require.Equal(t, []string{"plan", "done Mkdir"}, other.heard, "who only observes asks all, and tells all that it was done")

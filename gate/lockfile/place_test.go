@@ -1,7 +1,6 @@
 package lockfile
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -37,7 +36,7 @@ func TestNoTwoLocksHaveOneID(t *testing.T) {
 		}
 		id := of(values...).ID()
 		if was, there := seen[id]; there && !slices.Equal(was, values) {
-			t.Fatal(fmt.Sprintf("%q and %q are both %s", was, values, id))
+			t.Fatalf("%q and %q are both %s", was, values, id)
 		}
 		seen[id] = values
 	}

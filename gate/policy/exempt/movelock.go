@@ -94,6 +94,7 @@ func (l *MoveLock) Take(alone bool, who gate.Request) (pass int, ok bool) {
 	return pass, ok
 }
 
+// Release gives the move lock back.
 func (l *MoveLock) Release(pass int, alone bool) {
 	l.part(pass)
 	l.mu.unlock(alone)

@@ -9,11 +9,12 @@ import (
 	"slices"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jvsfs/jvsfs/gate"
 	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/tree"
-	"golang.org/x/sys/unix"
 )
 
 // The rules that exempt places need to know where something is. The backing file system is asked
