@@ -427,7 +427,7 @@ start:
 	}
 }
 
-/* The writers of one daemon, through Guard.Enter and Pass.Leave. */
+/* The writers of one daemon, through Guard.Enter and Pass.End. */
 proctype Writer(byte h) {
 	byte t = 0;
 start:
