@@ -167,7 +167,9 @@ func (f *rawFS) created(fd int, made bool, in *fuse.CreateIn, dir *node, name st
 	if name == "" {
 		p.born(n)
 	} else {
-		p.by.Made(n.key)
+		if p.by != nil {
+			p.by.Made(n.key)
+		}
 		ofLock = f.git != nil && layout.IsLock(name) && p.n == 0
 	}
 	f.fillEntry(&out.EntryOut, f.cacheGenOf(dir), n, dir, name, &st) // the lease that it was made under still lasts

@@ -68,7 +68,9 @@ func (f *rawFS) stand(n, dir *node, name string, links uint64) {
 	n.addParent(dir, n.IsDir() || links <= 1)
 	f.callIt(n, dir, name)
 	e := f.entryOfNode(n, dir, name)
-	n.noteGitdir(f.git.IsNote(dir, name))
+	if f.git != nil {
+		n.noteGitdir(f.git.IsNote(dir, name))
+	}
 	if n.IsDir() {
 		n.takeRole(e.Role)
 	}
@@ -96,7 +98,9 @@ func (f *rawFS) moved(n, wasIn, dir *node, name string) {
 	}
 	r := f.entryOfNode(n, dir, name).Inode(n.IsDir())
 	n.own.Store(r)
-	n.noteGitdir(f.git.IsNote(dir, name))
+	if f.git != nil {
+		n.noteGitdir(f.git.IsNote(dir, name))
+	}
 	switch {
 	case f.git != nil && !n.IsDir():
 		f.disownMoved(n, dir, name, !was.Same(r))
