@@ -91,7 +91,7 @@ func newRawFS(o Options, root int) (*rawFS, error) {
 		procFD: proc, inval: newInvalidator(), expiry: newExpiry(), watcher: newWatcher(), budget: newBudget(o.Descriptors), durable: lease.SharedStore(root), syncs: lease.SharedStore(root) && onFUSE(root),
 		serving: known, moving: make(chan struct{}, 1), moveWait: moveWait, kernel: transport.Notifier{Dev: -1}, moveLock: exempt.NewMoveLock(o.Exempt, o.Enforcement),
 	}
-	f.relies = o.RelyOnFence
+	f.relies, f.policies = o.RelyOnFence, o.policies
 	if o.Locks != nil && !f.durable { // where other kernels write, nobody tells of a move
 		f.places = newKnownPlaces()
 	}

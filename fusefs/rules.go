@@ -41,11 +41,6 @@ func (r ruledFiles) PathOf(i tree.Inode) (string, bool) {
 // Replaced reports whether another mount is in the place of this one.
 func (r ruledFiles) Replaced() bool { return r.f.replaceBarrier.gone() }
 
-// Waits begins a wait.
-func (r ruledFiles) Waits(who gate.Request) (off <-chan struct{}, end func()) {
-	return r.f.opts.Enforcement.Wait(who)
-}
-
 // Expire makes the kernel ask again for a name.
 func (r ruledFiles) Expire(dir tree.Key, name string) {
 	if n := r.f.nodes.find(dir); n != nil {

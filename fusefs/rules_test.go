@@ -55,7 +55,7 @@ func bookOf(t *testing.T, specs ...lockfile.Spec) (book *tenure.Book, opens func
 }
 
 // A window's gate is one where a change may wait. So it is entered before the change holds the repository of git, or JVS's snapshots, which
-// others need. A build with the race detector panics otherwise, which the caller sees as EIO.
+// others need. A build with the race detector ends otherwise.
 func TestAWindowIsEnteredBeforeWhatIsHeld(t *testing.T) {
 	for what, c := range map[string]struct {
 		layout layout.Name

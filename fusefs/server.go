@@ -16,6 +16,7 @@ import (
 
 	"github.com/jvsfs/jvsfs/fusefs/transport"
 	"github.com/jvsfs/jvsfs/gate"
+	"github.com/jvsfs/jvsfs/gate/engine"
 	"github.com/jvsfs/jvsfs/gate/layout"
 	"github.com/jvsfs/jvsfs/gate/process"
 	"github.com/jvsfs/jvsfs/gate/tenure"
@@ -57,6 +58,8 @@ type Options struct {
 	// Exempt says that guards have exempt places. That needs a store that no other host writes: a
 	// rename by another kernel is not seen here in time.
 	Exempt bool
+
+	policies engine.Policies // of tests, besides those of the layout
 	// RelyOnFence is for a store of several hosts. It says that a host which takes an unreleased lease over cuts this one off the store
 	// first. Then writes are not made durable one by one.
 	RelyOnFence bool

@@ -43,8 +43,6 @@ type FileSystem interface {
 	PathOf(i tree.Inode) (path string, ok bool)
 	// Replaced reports whether another daemon serves what rules cover: then files change without being asked for here.
 	Replaced() bool
-	// Waits begins a wait of a caller. off is closed when it does not wait any more.
-	Waits(who gate.Request) (off <-chan struct{}, end func())
 	// Expire makes the kernel ask again for a name in a directory, if it knows that.
 	Expire(dir tree.Key, name string)
 	// Prepare adds the file system's hooks to a new guard.

@@ -42,8 +42,6 @@ func (s *source) Replaced() bool                     { return s.replaced }
 func (s *source) Expire(_ tree.Key, name string)     { s.expired = append(s.expired, name) }
 func (s *source) Prepare(*gate.Guard)                {}
 
-func (s *source) Waits(gate.Request) (<-chan struct{}, func()) { return nil, func() {} }
-
 // theRules have a lock with what it guards, one by flock, and what is fixed.
 var theRules = []lockfile.Spec{
 	{Name: "agency", Lock: "repos/{repo}/.lock", TakenBy: lockfile.ByCreate, Guards: []string{"repos/{repo}/**"}, Except: []string{"repos/{repo}/.lock"}},

@@ -24,7 +24,7 @@ func (p *Policy) Turn(signal <-chan struct{}, op gate.Op, by process.Caller, com
 	}
 	c.Caller = by
 	c.Away = func() (<-chan struct{}, func()) {
-		return p.fs.Waits(gate.Request{Op: op, Caller: by, Signal: signal})
+		return p.enforcement.Wait(gate.Request{Op: op, Caller: by, Signal: signal})
 	}
 	t, no, interrupted := p.book.Begin(c)
 	switch {
