@@ -117,7 +117,7 @@ func TestEveryChangeAsksThePolicies(t *testing.T) {
 			if ask && c.byHandle {
 				continue
 			}
-			a.set(ask, true)
+			a.set(ask, !ask)
 			require.ErrorIs(t, c.call(), errNotNow, "%v, asked first: %v", c.op, ask)
 			require.Equal(t, before, shown(t, m.source), "%v", c.op)
 			_, done, after := a.heard(c.op)

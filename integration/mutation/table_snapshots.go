@@ -47,6 +47,25 @@ var snapshotMutations = slices.Concat(
 		Old:  "	if process.Program(c) != program {", New: "	if false {",
 		Tests: []string{"TestAReadySnapshotAllowsNoChangeOfNames"},
 	}),
+	in("fusefs/begin.go", mutation{
+		What: "a change of names or of an inode asks no policy",
+		Old:  "		if len(f.policies) > 0 {\n			m := c.about()", New: "		if false {\n			m := c.about()",
+		Tests: []string{"TestEveryChangeAsksThePolicies"},
+	}, mutation{
+		What: "what a policy refuses to anybody is not asked first",
+		Old:  "	if len(f.policies) == 0 {\n		return fuse.OK", New: "	if true {\n		return fuse.OK",
+		Tests: []string{"TestEveryChangeAsksThePolicies"},
+	}),
+	in("fusefs/admit_handle.go", mutation{
+		What: "a change through a handle asks no policy",
+		Old:  "		if len(f.policies) > 0 {", New: "		if false {",
+		Tests: []string{"TestEveryChangeAsksThePolicies"},
+	}),
+	in("fusefs/late.go", mutation{
+		What: "no policy is told what was made",
+		Old:  "		if made {\n			by.Done()", New: "		if false {\n			by.Done()",
+		Tests: []string{"TestEveryChangeAsksThePolicies"},
+	}),
 	in("gate/engine/engine.go", mutation{
 		What: "what is needed alone once is held with others",
 		Old:  "p.locks[i].alone = p.locks[i].alone || alone", New: "p.locks[i].alone = p.locks[i].alone && alone",
